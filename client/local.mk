@@ -1,0 +1,1 @@
+# client: trainctl. Talks only the public protocol.

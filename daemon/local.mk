@@ -1,0 +1,1 @@
+# daemon: traind and traind-shim. libuv, jansson, SQLite; never CUDA or oneDNN.

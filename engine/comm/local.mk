@@ -1,0 +1,1 @@
+engine_libengine_a_SOURCES +=

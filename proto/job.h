@@ -1,0 +1,195 @@
+/* job.h: the job document, parsed.
+ *
+ * job_parse turns JSON text into `struct job`: every rule that needs no file and no device is
+ * checked here, every default is filled in. What job.md describes but this version does not run is
+ * refused by name (ERR_JOB_UNSUPPORTED); an unknown key is ERR_JOB_INVALID with the nearest known
+ * key. job_dump writes the document back with every default written out. Parser, dump and
+ * job.schema.json are driven by the one set of field tables in job_fields.c.
+ *
+ * No I/O; any thread; a job belongs to who called job_parse and is freed with job_free. Strings are
+ * never NULL unless said so. Fields are PyTorch's.
+ */
+#ifndef PROTO_JOB_H
+#define PROTO_JOB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/err.h"
+#include "proto/limits.h"
+
+enum job_dtype { JOB_FLOAT32, JOB_INT64 };
+
+struct job_shape {
+    int64_t rank; /* 1 .. LIMIT_RANK - 1 */
+    int64_t dim[LIMIT_RANK];
+};
+
+enum layer_type {
+    LAYER_LINEAR,
+    LAYER_CONV2D,
+    LAYER_BATCHNORM1D,
+    LAYER_BATCHNORM2D,
+    LAYER_RELU,
+    LAYER_MAXPOOL2D,
+    LAYER_ADAPTIVEAVGPOOL2D,
+    LAYER_FLATTEN,
+    LAYER_DROPOUT,
+    LAYER_ADD,
+    LAYER_TYPE_COUNT
+};
+
+struct layer_linear {
+    int64_t out_features, in_features; /* in_features 0: inferred */
+    bool bias;
+};
+struct layer_conv2d {
+    int64_t out_channels, in_channels; /* in_channels 0: inferred */
+    int64_t kernel_size[2], stride[2], padding[2], dilation[2];
+    int64_t groups;
+    bool bias;
+};
+struct layer_batchnorm {  /* 1d and 2d */
+    int64_t num_features; /* 0: inferred */
+    double eps, momentum;
+    bool affine, track_running_stats;
+};
+struct layer_maxpool2d {
+    int64_t kernel_size[2], stride[2], padding[2], dilation[2]; /* stride defaults to kernel_size */
+    bool ceil_mode;
+};
+struct layer_adaptiveavgpool2d {
+    int64_t output_size[2];
+};
+struct layer_flatten {
+    int64_t start_dim, end_dim; /* counted with the batch; end_dim may be negative */
+};
+struct layer_dropout {
+    double p;
+};
+
+struct job_layer {
+    enum layer_type type;
+    char *name;      /* the index as a string where the document gives none; unique */
+    char **inputs;   /* names of layers before this one, or of the model's input ("input") */
+    size_t n_inputs; /* 0: the layer before, or the model's input for the first */
+    union {
+        struct layer_linear linear;
+        struct layer_conv2d conv2d;
+        struct layer_batchnorm batchnorm;
+        struct layer_maxpool2d maxpool2d;
+        struct layer_adaptiveavgpool2d adaptiveavgpool2d;
+        struct layer_flatten flatten;
+        struct layer_dropout dropout;
+    };
+};
+
+struct job_init {
+    int64_t seed;  /* defaults to train.seed; unused where weights are given */
+    char *weights; /* path of a safetensors file, or NULL */
+    bool strict;
+};
+
+struct job_model {
+    struct job_shape input; /* of one sample */
+    enum job_dtype dtype;
+    struct job_layer *layers;
+    size_t n_layers; /* >= 1 */
+    struct job_init init;
+};
+
+enum data_format { DATA_RANDOM, DATA_IDX };
+
+struct job_source {
+    enum data_format format;
+    int64_t samples, seed, classes; /* random; classes 0: targets of the output's shape */
+    char *inputs, *targets; /* idx: paths, absolute or relative to the submission's directory */
+};
+
+struct job_numbers { /* one number for all, or one a channel */
+    size_t n;        /* >= 1 */
+    double *v;
+};
+
+struct job_data {
+    struct job_source train, validation;
+    bool has_validation;
+    struct job_numbers scale, mean, std; /* (x * scale - mean) / std */
+    bool shuffle, drop_last;
+};
+
+enum loss_type { LOSS_CROSS_ENTROPY, LOSS_MSE };
+enum loss_reduction { REDUCTION_MEAN, REDUCTION_SUM };
+struct job_loss {
+    enum loss_type type;
+    enum loss_reduction reduction;
+};
+
+enum optimizer_type { OPTIMIZER_SGD };
+struct job_optimizer {
+    enum optimizer_type type;
+    double lr, momentum, dampening, weight_decay;
+    bool nesterov;
+};
+
+enum every_unit { EVERY_NEVER, EVERY_STEPS, EVERY_EPOCHS, EVERY_SECONDS };
+struct job_every { /* "500 steps", "1 epoch", "10 min", "never" */
+    enum every_unit unit;
+    int64_t n;
+};
+
+struct job_train {
+    int64_t epochs, max_steps; /* exactly one is > 0 */
+    int64_t batch_size;        /* over all devices */
+    int64_t seed;
+    int64_t log_every;               /* steps; default 1 */
+    struct job_every validate_every; /* default 1 epoch; the unit is never seconds */
+    bool trace_shapes;               /* "trace": ["shapes"] */
+};
+
+enum parallel_mode { PARALLEL_SINGLE, PARALLEL_REPLICATE };
+enum device_type { DEVICE_DEFAULT, DEVICE_CPU, DEVICE_CUDA };
+struct job_parallel {
+    enum parallel_mode mode;
+    int64_t n_devices; /* the count asked for; 0: "all" */
+    char **devices;    /* the list in its order ("cpu:1", "cpu"), n_devices long, or NULL */
+    enum device_type device_type;
+};
+
+struct job_checkpoint {
+    struct job_every every; /* default 1 epoch */
+    int64_t keep;           /* newest checkpoints kept; default 2 */
+    bool resume;            /* "auto" (default) or "never" */
+};
+
+struct job {
+    char *name; /* default: "job" */
+    struct job_model model;
+    struct job_data data;
+    struct job_loss loss;
+    struct job_optimizer optimizer;
+    struct job_train train;
+    struct job_parallel parallel;
+    struct job_checkpoint checkpoint;
+    char *output; /* NULL: runs/ID */
+};
+
+/* Parses a document of `size` bytes. On success *ret_job is the caller's. Errors: ERR_JOB_INVALID
+ * and ERR_JOB_UNSUPPORTED with a path, ERR_NOMEM. Broken JSON is ERR_JOB_INVALID with "line L,
+ * column C" in the message. */
+int job_parse(const char *text, size_t size, struct job **ret_job, struct err *err);
+/* The same for a value that is parsed already (strictly, see json_load). `root` stays the caller's.
+ */
+int job_from_json(const json_t *root, struct job **ret_job, struct err *err);
+void job_free(struct job *job);
+
+/* The document with every default written out; a new reference, NULL without memory. Parsing it
+ * again gives an equal job. */
+json_t *job_dump(const struct job *job);
+
+/* "Conv2d" for LAYER_CONV2D, and so on. */
+const char *layer_type_name(enum layer_type type);
+
+#endif

@@ -1,0 +1,55 @@
+#define _GNU_SOURCE
+#include "tests/lib/checks.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char scratch[4096];
+
+int checks_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    int run = srunner_ntests_run(runner);
+    srunner_free(runner);
+    return failed == 0 && run > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+TCase *checks_case(Suite *suite, const char *name, double timeout_s)
+{
+    TCase *tcase = tcase_create(name);
+    if (timeout_s > 0)
+        tcase_set_timeout(tcase, timeout_s);
+    suite_add_tcase(suite, tcase);
+    return tcase;
+}
+
+const char *checks_scratch(void)
+{
+    if (scratch[0] == '\0') {
+        const char *base = getenv("TMPDIR");
+        snprintf(scratch, sizeof scratch, "%s/check-XXXXXX", base != NULL ? base : "/tmp");
+        if (mkdtemp(scratch) == NULL)
+            ck_abort_msg("mkdtemp(%s) failed", scratch);
+    }
+    return scratch;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+void checks_scratch_remove(void)
+{
+    if (scratch[0] != '\0')
+        nftw(scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    scratch[0] = '\0';
+}

@@ -1,0 +1,19 @@
+/* checks.h: how every check program runs: Check's suites, TAP on standard output. */
+#ifndef TESTS_LIB_CHECKS_H
+#define TESTS_LIB_CHECKS_H
+
+#include <check.h>
+
+/* Runs the suite, prints TAP ("ok N - …"), returns the exit status. CK_FORK=no runs without forks.
+ */
+int checks_run(Suite *suite);
+
+/* One TCase of one test function list; adds it to the suite. `timeout_s` 0: Check's default. */
+TCase *checks_case(Suite *suite, const char *name, double timeout_s);
+
+/* A scratch directory of this test, made under TMPDIR and removed with all its files by
+ * checks_scratch_remove. */
+const char *checks_scratch(void);
+void checks_scratch_remove(void);
+
+#endif
