@@ -1,1 +1,2 @@
-engine_libengine_a_SOURCES +=
+engine_libengine_a_SOURCES += \
+	%D%/comm.h

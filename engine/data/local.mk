@@ -1,1 +1,4 @@
-engine_libengine_a_SOURCES +=
+engine_libengine_a_SOURCES += \
+	%D%/dataset.h \
+	%D%/loader.h \
+	%D%/order.h

@@ -1,1 +1,4 @@
-engine_libengine_a_SOURCES +=
+engine_libengine_a_SOURCES += \
+	%D%/graph.h \
+	%D%/model.h \
+	%D%/op.h

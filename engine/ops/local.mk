@@ -1,1 +1,4 @@
-engine_libengine_a_SOURCES +=
+engine_libengine_a_SOURCES += \
+	%D%/attr.h \
+	%D%/ops.def \
+	%D%/registry.h

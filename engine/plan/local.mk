@@ -1,1 +1,3 @@
-engine_libengine_a_SOURCES +=
+engine_libengine_a_SOURCES += \
+	%D%/liveness.h \
+	%D%/plan.h

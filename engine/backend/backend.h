@@ -1,0 +1,101 @@
+/* backend.h: a kind of device, and the kernels that run ops on it.
+ *
+ * A device is anything with memory and an ordered queue of work. A backend has one table of
+ * kernels, a row an op: query → create → run → destroy. "Supported" is query() == 0. query touches
+ * no device, so a job can be planned anywhere; it names the layouts it wants and the planner
+ * reorders where they differ. run allocates nothing and creates nothing.
+ *
+ * Threads: query, create, run and destroy of a device's kernels are called on that device's thread
+ * (the team's size is part of what a kernel is made for); a planner sets team_set_size first.
+ */
+#ifndef ENGINE_BACKEND_BACKEND_H
+#define ENGINE_BACKEND_BACKEND_H
+
+#include "engine/base/arena.h"
+#include "engine/graph/graph.h"
+
+struct layout; /* how a tensor lies in memory; the backend's own, immutable, in an arena */
+struct device; /* the backend's own */
+
+/* What of a step is neither tensor nor attribute. */
+struct step {
+    uint64_t seed;        /* train.seed */
+    int64_t number;       /* the optimizer step, from 1 */
+    int64_t epoch;        /* from 0 */
+    int64_t first_sample; /* position in the epoch's order of this chunk's first sample */
+    double loss_divisor;  /* of the whole batch, see graph_loss_divisor */
+    double lr;
+};
+
+/* The other replicas, as the all_reduce kernel sees them. Implemented by engine/comm. */
+struct collective {
+    int rank, size;
+    /* Sums `count` floats over all ranks in rank order, in place, everywhere the same bits. Blocks
+     * until all ranks have called. Errors: ERR_CANCELLED after an abort. */
+    int (*all_reduce)(struct collective *self, float *data, size_t count, struct err *err);
+};
+
+struct kernel_choice {
+    const struct layout *in[NODE_MAX_IN];   /* as the kernel wants them */
+    const struct layout *out[NODE_MAX_OUT]; /* as it leaves them */
+    size_t scratch_bytes;
+    int inplace[NODE_MAX_OUT]; /* out[i] may take the memory of in[inplace[i]] if that dies here; -1
+                                */
+    char impl[64];             /* the library's implementation: "jit:avx512_core", "own" */
+};
+
+struct kernel_args {
+    void *const *in;
+    void *const *out;
+    void *scratch;
+    const struct step *step;
+    struct collective *collective; /* NULL with one replica */
+};
+
+struct kernel {
+    const char *op;
+    /* in[i]: the layout in which input i lies now (NULL: absent). Variables (parameters, gradients
+     * …) and data are always plain. Errors: ERR_DEVICE_FAILED: this backend cannot run that node,
+     * or only with a reference implementation, and says why. */
+    int (*query)(const struct node *node, const struct layout *const *in, struct arena *arena,
+                 struct kernel_choice *ret_choice, struct err *err);
+    int (*create)(struct device *device, const struct node *node,
+                  const struct kernel_choice *choice, void **ret_state, struct err *err);
+    int (*run)(void *state, const struct kernel_args *args, struct err *err);
+    void (*destroy)(void *state); /* NULL is fine */
+};
+
+struct device_config {
+    const char *name; /* "cpu:0" */
+    const int *cores; /* CPU: the cores it may use */
+    size_t n_cores;
+    int n_threads;
+};
+
+struct backend {
+    const char *name; /* "cpu" */
+    const struct kernel *const *kernels;
+    size_t n_kernels;
+
+    const struct layout *(*layout_plain)(struct arena *arena, const struct shape *shape,
+                                         enum dtype dtype); /* NULL without memory */
+    size_t (*layout_bytes)(const struct layout *layout);
+    bool (*layout_equal)(const struct layout *a, const struct layout *b);
+    const char *(*layout_name)(const struct layout *layout, char buf[static 64]);
+
+    int (*device_open)(const struct device_config *config, struct device **ret_device,
+                       struct err *err);
+    void (*device_close)(struct device *device);
+    /* Zeroed, aligned to a cache line or more. NULL without memory. */
+    void *(*alloc)(struct device *device, size_t bytes);
+    void (*free)(struct device *device, void *memory, size_t bytes);
+    /* Between host and device; done on return. */
+    int (*write)(struct device *device, void *to, const void *from, size_t bytes, struct err *err);
+    int (*read)(struct device *device, void *to, const void *from, size_t bytes, struct err *err);
+};
+
+const struct kernel *backend_kernel(const struct backend *backend, const char *op); /* or NULL */
+
+extern const struct backend backend_cpu;
+
+#endif

@@ -1,0 +1,33 @@
+/* loader.h: the next batch, made ready on a thread of its own while the devices work. */
+#ifndef ENGINE_DATA_LOADER_H
+#define ENGINE_DATA_LOADER_H
+
+#include "engine/data/dataset.h"
+#include "engine/parallel/strategy.h"
+
+struct loader;
+
+struct loader_config {
+    const struct dataset *dataset; /* borrowed */
+    struct shape input, target;
+    enum dtype target_dtype;
+    int64_t batch_size;
+    uint64_t seed;
+    bool shuffle, drop_last;
+    int64_t first_batch; /* batches to skip, counted from the start of epoch 0: a resume */
+    int64_t n_batches;   /* ends after that many (counted from the same start) */
+};
+
+struct loader_batch {
+    struct batch batch;
+    int64_t epoch, index; /* from 0; index within the epoch */
+    int64_t first_sample; /* index * batch_size */
+    bool last_of_epoch;
+};
+
+int loader_start(const struct loader_config *config, struct loader **ret_loader, struct err *err);
+void loader_stop(struct loader *loader);
+/* Waits for the next batch; valid until the next call. false: all were given. */
+bool loader_next(struct loader *loader, struct loader_batch *ret_batch);
+
+#endif

@@ -1,0 +1,88 @@
+/* graph.h: one step of one replica as values and nodes, in the order in which they run.
+ *
+ * graph_build makes the forward nodes from the job's layers, the loss, then the gradient nodes that
+ * each op's `grad` appends, then all-reduce nodes where there are replicas, then one update node a
+ * parameter. Forward, input gradient and weight gradient are separate nodes, so that a schedule is
+ * only another order. All memory is in the graph's arena. PURE.
+ */
+#ifndef ENGINE_GRAPH_GRAPH_H
+#define ENGINE_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+
+#include "engine/graph/model.h"
+
+enum { NODE_MAX_IN = 8, NODE_MAX_OUT = 4 };
+
+enum value_kind {
+    VALUE_DATA,       /* the batch's inputs */
+    VALUE_TARGET,     /* the batch's targets */
+    VALUE_VARIABLE,   /* model->variables[variable] */
+    VALUE_ACTIVATION, /* made by a node, lives in the arena */
+};
+
+struct value {
+    int id; /* index into graph->values */
+    const char *name;
+    struct shape shape;
+    enum dtype dtype;
+    enum value_kind kind;
+    int variable;          /* VALUE_VARIABLE */
+    struct node *producer; /* NULL for data, targets and variables */
+    bool needs_grad;
+    bool output; /* the host reads it after the step */
+};
+
+enum phase { PHASE_FORWARD, PHASE_INPUT_GRAD, PHASE_WEIGHT_GRAD, PHASE_REDUCE, PHASE_UPDATE };
+
+struct node {
+    int id; /* index into graph->nodes */
+    const struct op_def *op;
+    const void *attr; /* the op's struct in engine/ops/attr.h, or NULL */
+    const char *name; /* its layer's name */
+    int layer;        /* index into the job's layers; -1: none */
+    enum phase phase;
+    int n_in, n_out;
+    struct value *in[NODE_MAX_IN]; /* NULL where an optional input is absent */
+    struct value *out[NODE_MAX_OUT];
+};
+
+struct graph_options {
+    int64_t batch;  /* samples of this replica's chunk; 0: the replica rests: it adds zeros to the
+                       all-reduce and makes the same update */
+    bool training;  /* false: forward, loss and prediction only, in evaluation mode */
+    int n_replicas; /* > 1: gradients are all-reduced */
+    size_t bucket_bytes; /* least size of an all-reduce's bucket */
+};
+
+struct graph {
+    struct arena *arena;
+    const struct model *model;
+    struct graph_options options;
+    struct node **nodes;
+    size_t n_nodes, nodes_size;
+    struct value **values;
+    size_t n_values, values_size;
+    struct value *data, *target; /* NULL when the replica rests */
+    struct value *output;        /* the last layer's */
+    struct value
+        *loss; /* F64 [1]: the SUM of the samples' (cross entropy) or elements' (MSE) losses */
+    struct value
+        *prediction; /* I64 [N]: arg max, under CrossEntropyLoss when not training; else NULL */
+};
+
+/* Errors: ERR_MODEL_SHAPE (incl. a BatchNorm in training with one value a channel), ERR_NOMEM. */
+int graph_build(const struct model *model, const struct op_registry *ops,
+                const struct graph_options *options, struct graph **ret_graph, struct err *err);
+void graph_free(struct graph *graph);
+
+/* What a mean of the loss divides by for a batch of n samples: samples, or elements under MSELoss;
+ * 1 under `sum`. */
+double graph_loss_divisor(const struct model *model, int64_t n);
+
+double graph_flops(const struct graph *graph);
+
+/* The nodes as text, one a line: for tests and for reading. To be freed with free(). */
+char *graph_dump(const struct graph *graph);
+
+#endif

@@ -1,0 +1,32 @@
+/* attr.h: the attributes of every op: what a kernel must know beside shapes. Plain data. */
+#ifndef ENGINE_OPS_ATTR_H
+#define ENGINE_OPS_ATTR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct conv2d_attr { /* conv2d, conv2d_input_grad, conv2d_weight_grad */
+    int64_t stride[2], padding[2], dilation[2];
+    int64_t groups;
+};
+
+struct batch_norm_attr { /* batch_norm, batch_norm_eval, batch_norm_grad */
+    double eps, momentum;
+};
+
+struct max_pool2d_attr { /* max_pool2d, max_pool2d_grad */
+    int64_t kernel_size[2], stride[2], padding[2], dilation[2];
+    int64_t padding_end[2]; /* bottom and right: more than `padding` under ceil_mode */
+};
+
+struct dropout_attr { /* dropout, dropout_grad */
+    double p;
+    int layer; /* keys the mask: rng_subkey(rng_key(seed, RNG_DROPOUT, layer), step) */
+};
+
+struct sgd_attr {
+    double momentum, dampening, weight_decay;
+    bool nesterov;
+};
+
+#endif

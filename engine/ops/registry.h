@@ -1,0 +1,13 @@
+/* registry.h: all ops of ops.def. */
+#ifndef ENGINE_OPS_REGISTRY_H
+#define ENGINE_OPS_REGISTRY_H
+
+#include "engine/graph/op.h"
+
+#define OP(name) extern const struct op_def op_##name;
+#include "engine/ops/ops.def"
+#undef OP
+
+extern const struct op_registry op_registry;
+
+#endif

@@ -1,0 +1,73 @@
+/* strategy.h: one step of a job on all of its devices, whatever the way it is spread.
+ *
+ * This version has one: replicas (one device is one replica). Variables are the same on all devices
+ * at the start and stay so, since gradients are all-reduced and every replica makes the same
+ * update; buffers are the controller's (device 0): those of the others are discarded, and
+ * overwritten before an evaluation. All shapes that the job will run are given at the start and
+ * their plans built then.
+ */
+#ifndef ENGINE_PARALLEL_STRATEGY_H
+#define ENGINE_PARALLEL_STRATEGY_H
+
+#include "engine/backend/backend.h"
+#include "engine/graph/model.h"
+
+struct strategy;
+
+struct strategy_config {
+    const struct backend *backend;
+    const struct model *model;
+    const struct device_config *devices; /* the first is the controller */
+    int n_devices;
+    const int64_t *train_batches; /* the distinct batch sizes to come */
+    size_t n_train_batches;
+    const int64_t *eval_batches;
+    size_t n_eval_batches;
+};
+
+struct strategy_memory { /* of one device */
+    int64_t samples;     /* of the largest chunk */
+    size_t variable_bytes, arena_bytes;
+};
+
+struct batch { /* on the host */
+    int64_t n;
+    const void *data;    /* float [n, input shape] */
+    const void *targets; /* int64 [n] or float [n, target shape] */
+};
+
+struct replica_result {
+    int64_t samples; /* 0: rested */
+    double loss_sum;
+};
+
+struct strategy_result {
+    double loss; /* the batch's, mean or sum as the job says */
+    struct replica_result replicas[LIMIT_DEVICES];
+    const int64_t *predictions; /* [n] after an evaluation under CrossEntropyLoss, valid until the
+                                   next call; else NULL */
+};
+
+/* Plans without touching a device: what strategy_open would allocate, a row a device, and a
+ * training step's FLOPs. */
+int strategy_plan(const struct strategy_config *config, struct strategy_memory *ret_memory,
+                  double *ret_flops, struct err *err);
+
+/* Starts the device threads, allocates, builds every plan. `config`'s pointers outlive the
+ * strategy. A device's failure is reported as «replica 1 on cpu:1: …». */
+int strategy_open(const struct strategy_config *config, struct strategy **ret_strategy,
+                  struct err *err);
+void strategy_close(struct strategy *strategy);
+
+/* One training step / one batch's evaluation. `step->first_sample` is that of the batch. After an
+ * error the strategy can only be closed. */
+int strategy_train(struct strategy *strategy, const struct batch *batch, const struct step *step,
+                   struct strategy_result *ret_result, struct err *err);
+int strategy_evaluate(struct strategy *strategy, const struct batch *batch, const struct step *step,
+                      struct strategy_result *ret_result, struct err *err);
+
+/* A variable's elements in plain order: from the controller; to every device. */
+int strategy_read(struct strategy *strategy, int variable, void *to, struct err *err);
+int strategy_write(struct strategy *strategy, int variable, const void *from, struct err *err);
+
+#endif

@@ -1,0 +1,39 @@
+/* checkpoint.h: checkpoints/step-00000500/{weights,state}.safetensors under the output directory.
+ *
+ * A checkpoint is written into a temporary directory beside its place, fsynced, and appears by
+ * rename: complete or not at all. weights: parameters and buffers as a PyTorch state_dict; state:
+ * optimizer state, and in its metadata the position (step, epoch), the identity of job and data
+ * that a resume checks, and a hash of both files' tensors.
+ */
+#ifndef ENGINE_TRAIN_CHECKPOINT_H
+#define ENGINE_TRAIN_CHECKPOINT_H
+
+#include "engine/parallel/strategy.h"
+
+struct checkpoint_position {
+    int64_t step; /* optimizer steps made */
+    uint64_t dataset_fingerprint;
+};
+
+/* Writes the final or best weights of the strategy to `path`, by rename. */
+int checkpoint_write_weights(struct strategy *strategy, const struct model *model, const char *path,
+                             struct err *err);
+/* Loads weights ("module." on every key is stripped once; mixed keys, missing keys, wrong shapes
+ * are errors; unexpected ones too when strict). Errors: ERR_WEIGHTS_INVALID, ERR_IO. */
+int checkpoint_load_weights(struct strategy *strategy, const struct model *model, const char *path,
+                            bool strict, struct err *err);
+
+/* Writes a checkpoint and removes all but the newest `keep`. ret_path (LIMIT_PATH_BYTES) receives
+ * its directory. */
+int checkpoint_save(struct strategy *strategy, const struct model *model, const char *output,
+                    const struct checkpoint_position *position, int64_t keep, char *ret_path,
+                    struct err *err);
+/* Restores the newest whole checkpoint under `output`; a torn one is passed over with a warning in
+ * `warning` (512 bytes, "" if none). *ret_position->step 0: there is none. Errors: ERR_CHECKPOINT
+ * where it is of another model, optimizer type, batch size, seed or data set, naming both values.
+ */
+int checkpoint_resume(struct strategy *strategy, const struct model *model, const char *output,
+                      uint64_t dataset_fingerprint, struct checkpoint_position *ret_position,
+                      char *warning, struct err *err);
+
+#endif
