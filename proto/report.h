@@ -15,9 +15,9 @@
 #include "proto/limits.h"
 
 enum report_type {
-    REPORT_STARTED,  /* devices, steps (total), epochs, resumed_step (0: from the beginning), output
-                      */
-    REPORT_PROGRESS, /* step, epoch, loss, samples_per_second, seconds_left */
+    /* steps (total), epochs, resumed_step (0: from the beginning), output */
+    REPORT_STARTED,
+    REPORT_PROGRESS,   /* step, epoch, loss, samples_per_second, seconds_left */
     REPORT_VALIDATION, /* step, epoch, validation_loss, accuracy (absent: not a classifier) */
     REPORT_CHECKPOINT, /* step, path */
     REPORT_DONE,       /* step, weights (path), accuracy?, validation_loss?, confusion? */
@@ -39,7 +39,8 @@ struct report {
 const char *report_type_name(enum report_type type); /* "progress" */
 /* One line without '\n', to be freed with free(); NULL without memory. */
 char *report_format(const struct report *report);
-/* Errors: ERR_PARSE. On success the caller frees with report_done. */
+/* Absent numbers are NAN, absent counts 0. Errors: ERR_PARSE,
+ * ERR_NOMEM; ret_report is then untouched. On success the caller frees with report_done. */
 int report_parse(const char *line, size_t size, struct report *ret_report, struct err *err);
 void report_done(struct report *report);
 

@@ -11,7 +11,8 @@
 /* Splits a byte stream into lines. Zero-initialise; rpc_framer_done frees. */
 struct rpc_framer {
     char *buf;
-    size_t used, size, scanned;
+    size_t size, used;   /* allocated; filled */
+    size_t start, whole; /* the next line; the end of the last whole line */
 };
 /* Appends bytes. Errors: ERR_PARSE when a line grows beyond LIMIT_LINE_BYTES; ERR_NOMEM. */
 int rpc_framer_feed(struct rpc_framer *framer, const char *data, size_t size, struct err *err);
@@ -26,8 +27,10 @@ struct rpc_request {
     json_t *params;     /* an object, never NULL (absent and null are {}) */
     json_t *root;
 };
-/* Errors: ERR_PARSE, ERR_REQUEST (batches are not supported, and it says so), ERR_PARAMS (params
- * not an object). On ERR_REQUEST and ERR_PARAMS ret_request->id is set where it could be read. */
+/* A document inside params may itself be LIMIT_DEPTH deep. Errors: ERR_PARSE, ERR_REQUEST (batches
+ * are not supported, and it says so), ERR_PARAMS (params not an object), ERR_NOMEM. *ret_request is
+ * always set and to be given to rpc_request_done: after ERR_REQUEST and ERR_PARAMS its id is there
+ * where it could be read (the reply echoes it). */
 int rpc_request_parse(const char *line, size_t size, struct rpc_request *ret_request,
                       struct err *err);
 void rpc_request_done(struct rpc_request *request);
