@@ -55,10 +55,13 @@ struct kernel_args {
 struct kernel {
     const char *op;
     /* in[i]: the layout in which input i lies now (NULL: absent). Variables (parameters, gradients
-     * …) and data are always plain. Errors: ERR_DEVICE_FAILED: this backend cannot run that node,
-     * or only with a reference implementation, and says why. */
+     * …) and data are always plain. A `reorder` finds the layout that its output shall have in
+     * in[1]. ret_choice is filled whole; its layouts are in `arena`, or those of `in`. Errors:
+     * ERR_DEVICE_FAILED: this backend cannot run that node, or only with a reference
+     * implementation, and says why. */
     int (*query)(const struct node *node, const struct layout *const *in, struct arena *arena,
                  struct kernel_choice *ret_choice, struct err *err);
+    /* `node` and `choice` are borrowed and outlive the kernel. */
     int (*create)(struct device *device, const struct node *node,
                   const struct kernel_choice *choice, void **ret_state, struct err *err);
     int (*run)(void *state, const struct kernel_args *args, struct err *err);
