@@ -1,2 +1,3 @@
 engine_libengine_a_SOURCES += \
-	%D%/comm.h
+	%D%/comm.h \
+	%D%/local.c

@@ -1,0 +1,154 @@
+/* local.c: comm.h in shared memory.
+ *
+ * all_reduce: every rank shows its buffer and waits for the others. Then rank r alone sums slice r
+ * over all buffers, in rank order, and writes the sum into all of them: no two ranks touch one
+ * element, nothing is copied twice, no memory is needed. A second wait, and all slices are done.
+ *
+ * A wait spins briefly, since replicas arrive nearly together, then sleeps: CPU devices may share
+ * a core with the very rank they wait for.
+ */
+#include "engine/comm/comm.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SPINS = 1000,              /* some microseconds */
+    BLOCK = 1024,              /* floats summed at a time: they stay in the first-level cache */
+    LINE = 64 / sizeof(float), /* slices begin on cache lines */
+};
+
+struct rank {
+    struct collective collective; /* first: the public view */
+    struct comm *comm;
+    float *data; /* of the call in progress */
+    size_t count;
+};
+
+struct comm {
+    int size;
+    atomic_int arrived;     /* ranks that wait in the present generation */
+    atomic_uint generation; /* waits completed */
+    atomic_bool aborted;
+    pthread_mutex_t mutex;  /* for sleeping only */
+    pthread_cond_t changed; /* generation or aborted did */
+    struct rank rank[];
+};
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static bool wait_is_over(struct comm *comm, unsigned generation)
+{
+    return atomic_load(&comm->generation) != generation || atomic_load(&comm->aborted);
+}
+
+static void sleep_until_over(struct comm *comm, unsigned generation)
+{
+    pthread_mutex_lock(&comm->mutex);
+    while (!wait_is_over(comm, generation))
+        pthread_cond_wait(&comm->changed, &comm->mutex);
+    pthread_mutex_unlock(&comm->mutex);
+}
+
+static void wake_all(struct comm *comm)
+{
+    pthread_mutex_lock(&comm->mutex);
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(&comm->mutex);
+}
+
+/* Waits until all ranks are here. A wait that was complete before the abort succeeds. */
+static int comm_wait(struct comm *comm, struct err *err)
+{
+    unsigned generation = atomic_load(&comm->generation);
+    if (atomic_fetch_add(&comm->arrived, 1) + 1 == comm->size) {
+        atomic_store(&comm->arrived, 0);
+        atomic_store(&comm->generation, generation + 1);
+        wake_all(comm);
+        return 0;
+    }
+    for (int i = 0; i < SPINS && !wait_is_over(comm, generation); i++)
+        relax();
+    sleep_until_over(comm, generation);
+    if (atomic_load(&comm->generation) == generation)
+        return err_set(err, ERR_CANCELLED, "another replica failed");
+    return 0;
+}
+
+static void sum_slice(const struct comm *comm, size_t begin, size_t end)
+{
+    float sum[BLOCK];
+    for (size_t at = begin; at < end; at += BLOCK) {
+        size_t n = end - at < BLOCK ? end - at : BLOCK;
+        memcpy(sum, comm->rank[0].data + at, n * sizeof *sum);
+        for (int r = 1; r < comm->size; r++)
+            for (size_t i = 0; i < n; i++)
+                sum[i] += comm->rank[r].data[at + i];
+        for (int r = 0; r < comm->size; r++)
+            memcpy(comm->rank[r].data + at, sum, n * sizeof *sum);
+    }
+}
+
+static int all_reduce(struct collective *self, float *data, size_t count, struct err *err)
+{
+    struct rank *rank = (struct rank *)self;
+    struct comm *comm = rank->comm;
+    if (atomic_load(&comm->aborted))
+        return err_set(err, ERR_CANCELLED, "another replica failed");
+    rank->data = data;
+    rank->count = count;
+    int rc = comm_wait(comm, err);
+    if (rc != 0)
+        return rc;
+    assert(comm->rank[0].count == count);
+    size_t share = (count + (size_t)comm->size - 1) / (size_t)comm->size;
+    share = (share + LINE - 1) / LINE * LINE;
+    size_t begin = (size_t)self->rank * share;
+    size_t end = begin + share < count ? begin + share : count;
+    sum_slice(comm, begin, end);
+    return comm_wait(comm, err);
+}
+
+int comm_new(int size, struct comm **ret_comm, struct err *err)
+{
+    struct comm *comm = calloc(1, sizeof *comm + (size_t)size * sizeof comm->rank[0]);
+    if (comm == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    comm->size = size;
+    pthread_mutex_init(&comm->mutex, NULL);
+    pthread_cond_init(&comm->changed, NULL);
+    for (int r = 0; r < size; r++) {
+        comm->rank[r].collective = (struct collective){r, size, all_reduce};
+        comm->rank[r].comm = comm;
+    }
+    *ret_comm = comm;
+    return 0;
+}
+
+void comm_free(struct comm *comm)
+{
+    if (comm == NULL)
+        return;
+    pthread_cond_destroy(&comm->changed);
+    pthread_mutex_destroy(&comm->mutex);
+    free(comm);
+}
+
+struct collective *comm_collective(struct comm *comm, int rank)
+{
+    return &comm->rank[rank].collective;
+}
+
+void comm_abort(struct comm *comm)
+{
+    atomic_store(&comm->aborted, true);
+    wake_all(comm);
+}
