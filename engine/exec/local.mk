@@ -1,2 +1,3 @@
 engine_libengine_a_SOURCES += \
+	%D%/executor.c \
 	%D%/executor.h

@@ -1,0 +1,73 @@
+/* executor.c: see executor.h. A run walks the plan's steps, turns each buffer (space, offset) into
+ * a pointer and calls the kernel; it fails at the first kernel that fails. */
+#include "engine/exec/executor.h"
+
+#include <stdlib.h>
+
+#include "engine/graph/op.h"
+
+struct executor {
+    const struct plan *plan;
+    void *state[]; /* of each step's kernel */
+};
+
+static int node_error(const struct node *node, struct err *err)
+{
+    if (node->layer < 0)
+        return err_context(err, "%s", node->op->name);
+    return err_context(err, "%s of layer \"%s\"", node->op->name, node->name);
+}
+
+int executor_new(struct device *device, const struct plan *plan, struct executor **ret_executor,
+                 struct err *err)
+{
+    struct executor *executor =
+        calloc(1, sizeof *executor + plan->n_steps * sizeof executor->state[0]);
+    if (executor == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    executor->plan = plan;
+    for (size_t i = 0; i < plan->n_steps; i++) {
+        const struct plan_step *step = &plan->steps[i];
+        int rc = step->kernel->create(device, step->node, &step->choice, &executor->state[i], err);
+        if (rc != 0) {
+            executor_free(executor);
+            return node_error(step->node, err);
+        }
+    }
+    *ret_executor = executor;
+    return 0;
+}
+
+void executor_free(struct executor *executor)
+{
+    if (executor == NULL)
+        return;
+    for (size_t i = 0; i < executor->plan->n_steps; i++)
+        executor->plan->steps[i].kernel->destroy(executor->state[i]);
+    free(executor);
+}
+
+static void *resolve(void *const *base, const struct plan_buffer *buffer)
+{
+    return buffer->space == SPACE_NONE ? NULL : (char *)base[buffer->space] + buffer->offset;
+}
+
+int executor_run(struct executor *executor, void *const base[static SPACE_COUNT],
+                 const struct step *step, struct collective *collective, struct err *err)
+{
+    const struct plan *plan = executor->plan;
+    for (size_t i = 0; i < plan->n_steps; i++) {
+        const struct plan_step *s = &plan->steps[i];
+        void *in[NODE_MAX_IN], *out[NODE_MAX_OUT];
+        for (int k = 0; k < s->node->n_in; k++)
+            in[k] = resolve(base, &s->in[k]);
+        for (int k = 0; k < s->node->n_out; k++)
+            out[k] = resolve(base, &s->out[k]);
+        struct kernel_args args = {.in = in, .out = out, .step = step, .collective = collective};
+        if (s->choice.scratch_bytes > 0)
+            args.scratch = (char *)base[SPACE_ARENA] + s->scratch_offset;
+        if (s->kernel->run(executor->state[i], &args, err) != 0)
+            return node_error(s->node, err);
+    }
+    return 0;
+}
