@@ -28,6 +28,7 @@ struct strategy_config {
 struct strategy_memory { /* of one device */
     int64_t samples;     /* of the largest chunk */
     size_t variable_bytes, arena_bytes;
+    size_t input_bytes; /* the chunk's data and targets */
 };
 
 struct batch { /* on the host */
@@ -59,8 +60,8 @@ int strategy_open(const struct strategy_config *config, struct strategy **ret_st
                   struct err *err);
 void strategy_close(struct strategy *strategy);
 
-/* One training step / one batch's evaluation. `step->first_sample` is that of the batch. After an
- * error the strategy can only be closed. */
+/* One training step / one batch's evaluation. `step->first_sample` is that of the batch. All steps
+ * are called from one thread; after an error the strategy can only be closed. */
 int strategy_train(struct strategy *strategy, const struct batch *batch, const struct step *step,
                    struct strategy_result *ret_result, struct err *err);
 int strategy_evaluate(struct strategy *strategy, const struct batch *batch, const struct step *step,

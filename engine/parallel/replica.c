@@ -1,0 +1,203 @@
+/* replica.c: see replica.h. The chunk is copied to the device, whatever the device: on a CPU that
+ * is one pass over data that the first layer is about to read, by the core that will. */
+#include "engine/parallel/replica.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "engine/base/team.h"
+
+static bool meets(const struct shapes *shapes, size_t graph, int rank)
+{
+    return (shapes->list[graph].replicas >> rank & 1) != 0;
+}
+
+static size_t tensor_bytes(const struct shape *shape, enum dtype dtype)
+{
+    return (size_t)shape_count(shape) * dtype_size(dtype);
+}
+
+size_t replica_data_bytes(const struct model *model, int64_t samples)
+{
+    const struct job_shape *input = &model->job->model.input;
+    size_t bytes = (size_t)samples * dtype_size(DTYPE_F32);
+    for (int64_t i = 0; i < input->rank; i++)
+        bytes *= (size_t)input->dim[i];
+    return bytes;
+}
+
+size_t replica_target_bytes(const struct model *model, int64_t samples)
+{
+    return (size_t)samples * tensor_bytes(&model->target, model->target_dtype);
+}
+
+static size_t variable_bytes(const struct model *model, int variable)
+{
+    const struct variable *v = &model->variables[variable];
+    return tensor_bytes(&v->shape, v->dtype);
+}
+
+static int memory_alloc(struct replica *replica, size_t bytes, struct memory *memory,
+                        struct err *err)
+{
+    if (bytes == 0)
+        return 0;
+    void *at = replica->config->backend->alloc(replica->device, bytes);
+    if (at == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory: %zu bytes", bytes);
+    *memory = (struct memory){at, bytes};
+    return 0;
+}
+
+static void memory_free(struct replica *replica, struct memory *memory)
+{
+    if (memory->at != NULL)
+        replica->config->backend->free(replica->device, memory->at, memory->bytes);
+    *memory = (struct memory){0};
+}
+
+static int program_build(struct replica *replica, size_t i, size_t *arena_bytes, struct err *err)
+{
+    struct program *program = &replica->programs[i];
+    int rc = plan_build(replica->config->backend, replica->shapes->list[i].graph, replica->map,
+                        &program->plan, err);
+    if (rc == 0)
+        rc = executor_new(replica->device, program->plan, &program->executor, err);
+    if (rc == 0 && program->plan->arena_bytes > *arena_bytes)
+        *arena_bytes = program->plan->arena_bytes;
+    return rc;
+}
+
+int replica_open(struct replica *replica, struct err *err)
+{
+    const struct strategy_config *config = replica->config;
+    const struct shapes *shapes = replica->shapes;
+    int64_t largest = shapes->largest[replica->rank];
+    size_t arena_bytes = 0;
+    replica->programs = calloc(shapes->n + 1, sizeof *replica->programs);
+    if (replica->programs == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    int rc = config->backend->device_open(&config->devices[replica->rank], &replica->device, err);
+    for (size_t i = 0; rc == 0 && i < shapes->n; i++)
+        if (meets(shapes, i, replica->rank))
+            rc = program_build(replica, i, &arena_bytes, err);
+    if (rc == 0)
+        rc = memory_alloc(replica, replica->map->bytes, &replica->variables, err);
+    if (rc == 0)
+        rc = memory_alloc(replica, arena_bytes, &replica->arena, err);
+    if (rc == 0)
+        rc = memory_alloc(replica, replica_data_bytes(config->model, largest), &replica->data, err);
+    if (rc == 0)
+        rc = memory_alloc(replica, replica_target_bytes(config->model, largest), &replica->target,
+                          err);
+    return rc;
+}
+
+void replica_close(struct replica *replica)
+{
+    for (size_t i = 0; replica->programs != NULL && i < replica->shapes->n; i++) {
+        executor_free(replica->programs[i].executor);
+        plan_free(replica->programs[i].plan);
+    }
+    free(replica->programs);
+    replica->programs = NULL;
+    if (replica->device == NULL)
+        return;
+    memory_free(replica, &replica->variables);
+    memory_free(replica, &replica->arena);
+    memory_free(replica, &replica->data);
+    memory_free(replica, &replica->target);
+    replica->config->backend->device_close(replica->device);
+    replica->device = NULL;
+}
+
+static int write_chunk(struct replica *replica, const struct batch *batch, struct err *err)
+{
+    const struct backend *backend = replica->config->backend;
+    const struct model *model = replica->config->model;
+    if (batch->n == 0)
+        return 0;
+    int rc = backend->write(replica->device, replica->data.at, batch->data,
+                            replica_data_bytes(model, batch->n), err);
+    if (rc != 0)
+        return rc;
+    return backend->write(replica->device, replica->target.at, batch->targets,
+                          replica_target_bytes(model, batch->n), err);
+}
+
+static int read_buffer(struct replica *replica, void *const *base, const struct plan_buffer *buffer,
+                       void *to, size_t bytes, struct err *err)
+{
+    if (buffer->space == SPACE_NONE)
+        return 0;
+    const char *from = (const char *)base[buffer->space] + buffer->offset;
+    return replica->config->backend->read(replica->device, to, from, bytes, err);
+}
+
+int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_loss,
+                int64_t *ret_predictions, struct err *err)
+{
+    int64_t n = chunk->batch.n;
+    const struct program *program =
+        &replica->programs[shapes_find(replica->shapes, n, chunk->training)];
+    assert(program->executor != NULL);
+    void *const base[SPACE_COUNT] = {
+        [SPACE_VARIABLES] = replica->variables.at,
+        [SPACE_ARENA] = replica->arena.at,
+        [SPACE_DATA] = replica->data.at,
+        [SPACE_TARGET] = replica->target.at,
+    };
+    double loss = 0;
+    int rc = write_chunk(replica, &chunk->batch, err);
+    if (rc == 0)
+        rc = executor_run(program->executor, base, &chunk->step, chunk->collective, err);
+    if (rc == 0)
+        rc = read_buffer(replica, base, &program->plan->loss, &loss, sizeof loss, err);
+    if (rc == 0)
+        rc = read_buffer(replica, base, &program->plan->prediction, ret_predictions,
+                         (size_t)n * sizeof *ret_predictions, err);
+    if (rc == 0)
+        *ret_loss = loss;
+    return rc;
+}
+
+int replica_read(struct replica *replica, int variable, void *to, struct err *err)
+{
+    const char *from = (const char *)replica->variables.at + replica->map->offset[variable];
+    return replica->config->backend->read(replica->device, to, from,
+                                          variable_bytes(replica->config->model, variable), err);
+}
+
+int replica_write(struct replica *replica, int variable, const void *from, struct err *err)
+{
+    char *to = (char *)replica->variables.at + replica->map->offset[variable];
+    return replica->config->backend->write(replica->device, to, from,
+                                           variable_bytes(replica->config->model, variable), err);
+}
+
+int replica_plan(const struct strategy_config *config, const struct shapes *shapes,
+                 const struct variable_map *map, int rank, struct strategy_memory *ret_memory,
+                 struct err *err)
+{
+    int64_t largest = shapes->largest[rank];
+    struct strategy_memory memory = {
+        .samples = largest,
+        .variable_bytes = map->bytes,
+        .input_bytes = replica_data_bytes(config->model, largest) +
+                       replica_target_bytes(config->model, largest),
+    };
+    team_set_size(config->devices[rank].n_threads);
+    for (size_t i = 0; i < shapes->n; i++) {
+        struct plan *plan;
+        if (!meets(shapes, i, rank))
+            continue;
+        int rc = plan_build(config->backend, shapes->list[i].graph, map, &plan, err);
+        if (rc != 0)
+            return rc;
+        if (plan->arena_bytes > memory.arena_bytes)
+            memory.arena_bytes = plan->arena_bytes;
+        plan_free(plan);
+    }
+    *ret_memory = memory;
+    return 0;
+}

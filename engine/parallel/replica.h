@@ -1,0 +1,59 @@
+/* replica.h: one whole copy of the model on one device: its memory, and a program (plan and
+ * executor) for each graph that it will meet. All calls on the device's thread. */
+#ifndef ENGINE_PARALLEL_REPLICA_H
+#define ENGINE_PARALLEL_REPLICA_H
+
+#include "engine/exec/executor.h"
+#include "engine/parallel/shapes.h"
+
+struct program {
+    struct plan *plan; /* NULL: another replica's */
+    struct executor *executor;
+};
+
+struct memory { /* of a device */
+    void *at;
+    size_t bytes;
+};
+
+struct replica {
+    int rank;
+    const struct strategy_config *config;
+    const struct shapes *shapes;
+    const struct variable_map *map;
+    struct device *device;
+    struct program *programs; /* one a graph of shapes */
+    struct memory variables, arena, data, target;
+};
+
+struct chunk {
+    struct batch batch; /* this replica's part, on the host; n 0: it rests */
+    bool training;
+    struct step step;
+    struct collective *collective;
+};
+
+/* Opens the device, builds the programs, allocates everything. On failure replica_close still is
+ * the caller's. */
+int replica_open(struct replica *replica, struct err *err);
+void replica_close(struct replica *replica); /* half-open and zeroed ones too */
+
+/* One chunk: *ret_loss is the sum of its losses; `ret_predictions` (room for chunk->batch.n)
+ * receives the class numbers if the graph makes them. */
+int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_loss,
+                int64_t *ret_predictions, struct err *err);
+
+int replica_read(struct replica *replica, int variable, void *to, struct err *err);
+int replica_write(struct replica *replica, int variable, const void *from, struct err *err);
+
+/* Bytes of that many samples' inputs and targets on the host. */
+size_t replica_data_bytes(const struct model *model, int64_t samples);
+size_t replica_target_bytes(const struct model *model, int64_t samples);
+
+/* What replica_open would allocate, without touching a device; sets the calling thread's team to
+ * the device's. */
+int replica_plan(const struct strategy_config *config, const struct shapes *shapes,
+                 const struct variable_map *map, int rank, struct strategy_memory *ret_memory,
+                 struct err *err);
+
+#endif

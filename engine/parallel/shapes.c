@@ -1,0 +1,96 @@
+/* shapes.c: see shapes.h. */
+#include "engine/parallel/shapes.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "engine/ops/registry.h"
+#include "engine/parallel/chunk.h"
+
+_Static_assert(LIMIT_DEVICES <= 64, "shape_graph.replicas is a mask");
+
+static struct shape_graph *find(const struct shapes *shapes, int64_t chunk, bool training)
+{
+    for (size_t i = 0; i < shapes->n; i++) {
+        const struct graph_options *options = &shapes->list[i].graph->options;
+        if (options->batch == chunk && options->training == training)
+            return &shapes->list[i];
+    }
+    return NULL;
+}
+
+size_t shapes_find(const struct shapes *shapes, int64_t chunk, bool training)
+{
+    const struct shape_graph *found = find(shapes, chunk, training);
+    assert(found != NULL);
+    return (size_t)(found - shapes->list);
+}
+
+static int add_chunk(const struct strategy_config *config, struct shapes *shapes, int replica,
+                     int64_t chunk, bool training, struct err *err)
+{
+    struct shape_graph *known = find(shapes, chunk, training);
+    if (known == NULL) {
+        struct graph_options options = {
+            .batch = chunk,
+            .training = training,
+            .n_replicas = config->n_devices,
+            .bucket_bytes = SHAPES_BUCKET_BYTES,
+        };
+        known = &shapes->list[shapes->n];
+        int rc = graph_build(config->model, &op_registry, &options, &known->graph, err);
+        if (rc != 0)
+            return rc;
+        shapes->n++;
+    }
+    known->replicas |= UINT64_C(1) << replica;
+    if (chunk > shapes->largest[replica])
+        shapes->largest[replica] = chunk;
+    return 0;
+}
+
+static int add_batch(const struct strategy_config *config, struct shapes *shapes, int64_t batch,
+                     bool training, struct err *err)
+{
+    int64_t sizes[LIMIT_DEVICES];
+    chunk_sizes(batch, config->n_devices, sizes);
+    for (int r = 0; r < config->n_devices; r++) {
+        if (sizes[r] == 0 && !training)
+            continue; /* who rests in an evaluation has nothing to do */
+        int rc = add_chunk(config, shapes, r, sizes[r], training, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+int shapes_build(const struct strategy_config *config, struct shapes *ret_shapes, struct err *err)
+{
+    /* A batch has at most three kinds of chunk: whole, the shorter last one, none. */
+    size_t most = 3 * (config->n_train_batches + config->n_eval_batches);
+    struct shapes shapes = {
+        .list = calloc(most + 1, sizeof *shapes.list),
+        .largest = calloc((size_t)config->n_devices, sizeof *shapes.largest),
+    };
+    int rc = 0;
+    if (shapes.list == NULL || shapes.largest == NULL)
+        rc = err_set(err, ERR_NOMEM, "out of memory");
+    for (size_t i = 0; rc == 0 && i < config->n_train_batches; i++)
+        rc = add_batch(config, &shapes, config->train_batches[i], true, err);
+    for (size_t i = 0; rc == 0 && i < config->n_eval_batches; i++)
+        rc = add_batch(config, &shapes, config->eval_batches[i], false, err);
+    if (rc != 0)
+        shapes_done(&shapes);
+    else
+        *ret_shapes = shapes;
+    return rc;
+}
+
+void shapes_done(struct shapes *shapes)
+{
+    for (size_t i = 0; i < shapes->n; i++)
+        graph_free(shapes->list[i].graph);
+    free(shapes->list);
+    free(shapes->largest);
+    *shapes = (struct shapes){0};
+}
