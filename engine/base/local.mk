@@ -1,7 +1,13 @@
 engine_libengine_a_SOURCES += \
+	%D%/arena.c \
 	%D%/arena.h \
+	%D%/dtype.c \
 	%D%/dtype.h \
+	%D%/rng.c \
 	%D%/rng.h \
+	%D%/shape.c \
 	%D%/shape.h \
+	%D%/team.c \
 	%D%/team.h \
+	%D%/thread.c \
 	%D%/thread.h

@@ -19,7 +19,8 @@ struct shape {
 /* Elements; -1 where the product does not fit in int64. A scalar has one. */
 int64_t shape_count(const struct shape *shape);
 bool shape_equal(const struct shape *a, const struct shape *b);
+enum { SHAPE_TEXT = 160 }; /* bytes that any shape's text fits in */
 /* "[15, 5]", as Python prints a list; returns `buf`. */
-const char *shape_format(const struct shape *shape, char buf[static 160]);
+const char *shape_format(const struct shape *shape, char buf[static SHAPE_TEXT]);
 
 #endif

@@ -8,10 +8,12 @@
 
 struct thread;
 
-/* Starts a thread bound to `cores` (n_cores 0: unbound) with a team of `n_threads`. */
+/* Starts a thread bound to `cores` (n_cores 0: unbound) with a team of `n_threads`. Errors:
+ * ERR_NOMEM; ERR_DEVICE_FAILED (a core that this process may not use). */
 int thread_start(const char *name, const int *cores, size_t n_cores, int n_threads,
                  struct thread **ret_thread, struct err *err);
-/* Runs fn(context) there after all before it; returns at once. One submitter at a time. */
+/* Runs fn(context) there after all before it; returns at once unless 64 wait already. One
+ * submitter at a time. */
 void thread_submit(struct thread *thread, void (*fn)(void *context), void *context);
 /* Returns when everything submitted has run. */
 void thread_wait(struct thread *thread);
