@@ -9,6 +9,14 @@
 #include "engine/base/thread.h"
 #include "tests/lib/checks.h"
 
+static bool all_bytes_are(const unsigned char *bytes, size_t size, unsigned char want)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != want)
+            return false;
+    return true;
+}
+
 START_TEST(arena_pieces_are_zeroed_aligned_and_apart)
 {
     struct arena *arena = arena_new();
@@ -19,13 +27,11 @@ START_TEST(arena_pieces_are_zeroed_aligned_and_apart)
         piece[i] = arena_alloc(arena, size);
         ck_assert_ptr_nonnull(piece[i]);
         ck_assert_uint_eq((uintptr_t)piece[i] % _Alignof(max_align_t), 0);
-        for (size_t k = 0; k < size; k++)
-            ck_assert_uint_eq(piece[i][k], 0);
+        ck_assert(all_bytes_are(piece[i], size, 0));
         memset(piece[i], (int)i + 1, size);
     }
     for (size_t i = 0; i < 200; i++)
-        for (size_t k = 0; k < i * i + 1; k++)
-            ck_assert_uint_eq(piece[i][k], (unsigned char)(i + 1));
+        ck_assert(all_bytes_are(piece[i], i * i + 1, (unsigned char)(i + 1)));
     arena_free(arena);
     arena_free(NULL);
 }
