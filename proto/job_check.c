@@ -1,0 +1,271 @@
+/* job_check.c: the rules of a job document that concern several keys.
+ *
+ * Each rule is a function with one sentence for a person; they run in the order of the tables below
+ * and the first that is broken ends it. Nothing here opens a file or knows a shape: those rules are
+ * the engine's.
+ */
+#include "proto/job_check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/device_id.h"
+
+static int nomem(struct err *err)
+{
+    return err_set(err, ERR_NOMEM, "out of memory for the job");
+}
+
+static int name_layer(struct job_layer *layer, size_t index, struct err *err)
+{
+    char name[24];
+    snprintf(name, sizeof name, "%zu", index);
+    layer->name = strdup(name);
+    return layer->name != NULL ? 0 : nomem(err);
+}
+
+int job_complete(const json_t *root, struct job *job, struct err *err)
+{
+    const json_t *init = json_object_get(json_object_get(root, "model"), "init");
+    if (json_object_get(init, "seed") == NULL)
+        job->model.init.seed = job->train.seed;
+    for (size_t i = 0; i < job->model.n_layers; i++) {
+        struct job_layer *layer = &job->model.layers[i];
+        if (layer->type == LAYER_MAXPOOL2D && layer->maxpool2d.stride[0] == 0)
+            memcpy(layer->maxpool2d.stride, layer->maxpool2d.kernel_size,
+                   sizeof layer->maxpool2d.stride);
+        if (layer->name == NULL && name_layer(layer, i, err) != 0)
+            return err->code;
+    }
+    return 0;
+}
+
+/* A broken rule of layer `index`, at a key of it ("" for the layer itself). */
+static int __attribute__((format(printf, 4, 5)))
+refuse_layer(struct err *err, size_t index, const char *key, const char *format, ...)
+{
+    char path[64], message[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    snprintf(path, sizeof path, "/model/layers/%zu%s%s", index, key[0] != '\0' ? "/" : "", key);
+    return err_at(err, ERR_JOB_INVALID, path, "%s", message);
+}
+
+/* Layers in the order of their names, to find one quickly. */
+struct named {
+    const char *name;
+    size_t index;
+};
+
+static int compare_named(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    if (order != 0)
+        return order;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static int compare_name(const void *key, const void *row)
+{
+    return strcmp(key, ((const struct named *)row)->name);
+}
+
+static int check_unique(const struct named *named, size_t n, struct err *err)
+{
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(named[i - 1].name, named[i].name) == 0)
+            return refuse_layer(err, named[i].index, "name",
+                                "layer %zu has the name \"%.128s\" already", named[i - 1].index,
+                                named[i].name);
+    return 0;
+}
+
+static int check_inputs(const struct job_layer *layer, size_t index, const struct named *named,
+                        size_t n, struct err *err)
+{
+    for (size_t i = 0; i < layer->n_inputs; i++) {
+        const char *name = layer->inputs[i];
+        char key[48];
+        snprintf(key, sizeof key, "inputs/%zu", i);
+        if (strcmp(name, "input") == 0)
+            continue;
+        const struct named *found = bsearch(name, named, n, sizeof named[0], compare_name);
+        if (found == NULL)
+            return refuse_layer(err, index, key,
+                                "no layer has the name \"%.128s\"; allowed are the names of "
+                                "earlier layers, and \"input\"",
+                                name);
+        if (found->index >= index)
+            return refuse_layer(err, index, key,
+                                "layer \"%.128s\" does not come before this one; allowed are the "
+                                "names of earlier layers, and \"input\"",
+                                name);
+    }
+    return 0;
+}
+
+static int check_names(const struct job *job, struct err *err)
+{
+    size_t n = job->model.n_layers;
+    struct named *named = calloc(n, sizeof *named);
+    if (named == NULL)
+        return nomem(err);
+    for (size_t i = 0; i < n; i++)
+        named[i] = (struct named){job->model.layers[i].name, i};
+    qsort(named, n, sizeof named[0], compare_named);
+    int rc = check_unique(named, n, err);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = check_inputs(&job->model.layers[i], i, named, n, err);
+    free(named);
+    return rc;
+}
+
+static int check_one_input(const struct job_layer *layer, size_t index, struct err *err)
+{
+    if (layer->n_inputs <= 1)
+        return 0;
+    return refuse_layer(err, index, "inputs", "%s takes one input, found %zu",
+                        layer_type_name(layer->type), layer->n_inputs);
+}
+
+static int check_conv2d(const struct job_layer *layer, size_t index, struct err *err)
+{
+    const struct layer_conv2d *conv = &layer->conv2d;
+    if (conv->out_channels % conv->groups != 0)
+        return refuse_layer(err, index, "groups",
+                            "groups must divide out_channels, found %lld groups of %lld channels",
+                            (long long)conv->groups, (long long)conv->out_channels);
+    if (conv->in_channels % conv->groups != 0)
+        return refuse_layer(err, index, "groups",
+                            "groups must divide in_channels, found %lld groups of %lld channels",
+                            (long long)conv->groups, (long long)conv->in_channels);
+    return check_one_input(layer, index, err);
+}
+
+static int check_maxpool2d(const struct job_layer *layer, size_t index, struct err *err)
+{
+    const struct layer_maxpool2d *pool = &layer->maxpool2d;
+    for (int i = 0; i < 2; i++)
+        if (pool->padding[i] > pool->kernel_size[i] / 2)
+            return refuse_layer(err, index, "padding",
+                                "padding must be at most half of kernel_size, found %lld for %lld",
+                                (long long)pool->padding[i], (long long)pool->kernel_size[i]);
+    return check_one_input(layer, index, err);
+}
+
+static int check_add(const struct job_layer *layer, size_t index, struct err *err)
+{
+    if (layer->n_inputs >= 2)
+        return 0;
+    return refuse_layer(err, index, layer->n_inputs == 0 ? "" : "inputs",
+                        "Add needs \"inputs\": at least two names of layers, found %zu",
+                        layer->n_inputs);
+}
+
+/* NULL: check_one_input. */
+static int (*const layer_checks[LAYER_TYPE_COUNT])(const struct job_layer *layer, size_t index,
+                                                   struct err *err) = {
+    [LAYER_CONV2D] = check_conv2d,
+    [LAYER_MAXPOOL2D] = check_maxpool2d,
+    [LAYER_ADD] = check_add,
+};
+
+static int check_layers(const struct job *job, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < job->model.n_layers && rc == 0; i++) {
+        const struct job_layer *layer = &job->model.layers[i];
+        rc = layer_checks[layer->type] != NULL ? layer_checks[layer->type](layer, i, err)
+                                               : check_one_input(layer, i, err);
+    }
+    return rc;
+}
+
+static int check_source(const struct job *job, const struct job_source *source, const char *path,
+                        struct err *err)
+{
+    if (job->loss.type == LOSS_CROSS_ENTROPY && source->format == DATA_RANDOM &&
+        source->classes == 0)
+        return err_at(err, ERR_JOB_INVALID, path,
+                      "CrossEntropyLoss needs labels: random data needs \"classes\"");
+    return 0;
+}
+
+static int check_data(const struct job *job, struct err *err)
+{
+    int rc = check_source(job, &job->data.train, "/data/train", err);
+    if (rc == 0 && job->data.has_validation)
+        rc = check_source(job, &job->data.validation, "/data/validation", err);
+    return rc;
+}
+
+static int check_optimizer(const struct job *job, struct err *err)
+{
+    const struct job_optimizer *o = &job->optimizer;
+    if (o->nesterov && (o->momentum <= 0 || o->dampening != 0))
+        return err_at(err, ERR_JOB_INVALID, "/optimizer/nesterov",
+                      "nesterov needs momentum above 0 and no dampening, found momentum %g and "
+                      "dampening %g",
+                      o->momentum, o->dampening);
+    return 0;
+}
+
+static int refuse_device(struct err *err, int64_t index, const char *what, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/parallel/devices/%d", (int)index);
+    return err_at(err, ERR_JOB_INVALID, path, what, name);
+}
+
+/* Names are well-formed, of one type, none twice ("cuda" is any one, and may be). */
+static int check_device_list(const struct job_parallel *parallel, struct err *err)
+{
+    struct device_id ids[LIMIT_DEVICES];
+    for (int64_t i = 0; i < parallel->n_devices; i++) {
+        const char *name = parallel->devices[i];
+        if (device_id_parse(name, &ids[i], err) != 0)
+            return refuse_device(err, i,
+                                 "\"%.64s\" names no device; names are like cpu:0, cuda:1, cpu, "
+                                 "cuda",
+                                 name);
+        if (ids[i].type != ids[0].type)
+            return refuse_device(err, i,
+                                 "\"%s\" is of another type than the first device; a job has "
+                                 "devices of one type",
+                                 name);
+        for (int64_t k = 0; k < i; k++)
+            if (ids[i].index >= 0 && ids[k].index == ids[i].index)
+                return refuse_device(err, i, "device \"%s\" is named twice", name);
+    }
+    if (parallel->device_type != DEVICE_DEFAULT && parallel->device_type != ids[0].type)
+        return err_at(err, ERR_JOB_INVALID, "/parallel/device_type",
+                      "device_type differs from the type of the devices named, \"%s\"",
+                      parallel->devices[0]);
+    return 0;
+}
+
+static int check_parallel(const struct job *job, struct err *err)
+{
+    const struct job_parallel *parallel = &job->parallel;
+    if (parallel->mode == PARALLEL_SINGLE && parallel->n_devices != 1)
+        return err_at(err, ERR_JOB_INVALID, "/parallel/devices",
+                      "mode \"single\" runs on one device; for more say \"mode\": \"replicate\"");
+    return parallel->devices != NULL ? check_device_list(parallel, err) : 0;
+}
+
+static int (*const checks[])(const struct job *job, struct err *err) = {
+    check_names, check_layers, check_data, check_optimizer, check_parallel,
+};
+
+int job_check(const struct job *job, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0] && rc == 0; i++)
+        rc = checks[i](job, err);
+    return rc;
+}

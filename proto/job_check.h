@@ -1,0 +1,15 @@
+/* job_check.h: what a row of job_fields.c cannot say: rules over several keys (internal). */
+#ifndef PROTO_JOB_CHECK_H
+#define PROTO_JOB_CHECK_H
+
+#include <jansson.h>
+
+#include "proto/err.h"
+#include "proto/job.h"
+
+/* Fills in what follows from other values (FIELD_COMPUTED). Errors: ERR_NOMEM. */
+int job_complete(const json_t *root, struct job *job, struct err *err);
+/* Checks the rules. Errors: ERR_JOB_INVALID with a path; ERR_NOMEM. */
+int job_check(const struct job *job, struct err *err);
+
+#endif

@@ -1,0 +1,319 @@
+/* job_fields.c: every key of a job document but those of the layers (job_layers.c). */
+#include "proto/job_fields.h"
+
+#include <string.h>
+
+#include "proto/job.h"
+#include "proto/job_rows.h"
+
+static const struct field random_rows[] = {
+    {"samples", FIELD_INT, "How many samples there are", AT(job_source, samples), REQUIRED,
+     RANGE(1, COUNT_MAX)},
+    {"seed", FIELD_INT, "Of the generator", AT(job_source, seed), DEFAULT("0"),
+     RANGE(0, INT64_MAX)},
+    {"classes", FIELD_INT,
+     "Targets are labels below this; without it they are normal, of the output's shape",
+     AT(job_source, classes), RANGE(2, DIM_MAX)},
+    {NULL},
+};
+
+static const struct field idx_rows[] = {
+    {"inputs", FIELD_PATH, "An IDX file of samples, gz or not", AT(job_source, inputs), REQUIRED,
+     RANGE(1, LIMIT_PATH_BYTES), LATER({"{}", "several inputs"})},
+    {"targets", FIELD_PATH, "An IDX file of labels or targets, gz or not", AT(job_source, targets),
+     REQUIRED, RANGE(1, LIMIT_PATH_BYTES)},
+    {NULL},
+};
+
+static const struct choice formats[] = {
+    {"random", DATA_RANDOM, random_rows, NULL},
+    {"idx", DATA_IDX, idx_rows, LATER_KEYS({"lengths", "sequence lengths"})},
+    {NULL},
+};
+
+static const struct field source_rows[] = {
+    {"format", FIELD_CHOICE, "Where samples come from", AT(job_source, format), REQUIRED,
+     .choices = formats,
+     LATER({"npy", "npy files"}, {"safetensors", "safetensors data files"},
+           {"cifar10", "CIFAR files"}, {"cifar100", "CIFAR files"}, {"csv", "csv files"},
+           {"image_folder", "image folders"}, {"tokens", "token files"}, {"text", "text files"})},
+    {NULL},
+};
+
+static const struct object_def source_object = {
+    .what = "a data source", .fields = source_rows, .tagged = true};
+
+static const struct field transform_rows[] = {
+    {"scale", FIELD_NUMBERS, "Each input is (x * scale - mean) / std; one number or one a channel",
+     AT(job_data, scale), DEFAULT("1"), RANGE(1, CHANNELS_MAX), REALS(-REAL_MAX, REAL_MAX)},
+    {"mean", FIELD_NUMBERS, "See scale", AT(job_data, mean), DEFAULT("0"), RANGE(1, CHANNELS_MAX),
+     REALS(-REAL_MAX, REAL_MAX)},
+    {"std", FIELD_NUMBERS, "See scale", AT(job_data, std), DEFAULT("1"), RANGE(1, CHANNELS_MAX),
+     REALS(0, REAL_MAX), .flags = FIELD_ABOVE},
+    {NULL},
+};
+
+static const struct object_def transform_object = {
+    .what = "transform",
+    .fields = transform_rows,
+    .later = LATER_KEYS({"resize", "image transforms"}, {"random_crop", "image transforms"},
+                        {"random_flip", "image transforms"})};
+
+static const struct field data_rows[] = {
+    {"train", FIELD_OBJECT, "What the model is trained on", AT(job_data, train), REQUIRED,
+     .object = &source_object},
+    {"validation", FIELD_OBJECT, "What it is measured on", AT(job_data, validation),
+     .aux = offsetof(struct job_data, has_validation), .flags = FIELD_OPTIONAL,
+     .object = &source_object},
+    {"transform", FIELD_OBJECT, "Done to every input", DEFAULT("{}"), .object = &transform_object},
+    {"shuffle", FIELD_BOOL, "A new order every epoch; false: the file's", AT(job_data, shuffle),
+     DEFAULT("true")},
+    {"drop_last", FIELD_BOOL, "Leave out an epoch's last batch if it is short",
+     AT(job_data, drop_last), DEFAULT("false")},
+    {NULL},
+};
+
+static const struct object_def data_object = {
+    .what = "data", .fields = data_rows, .later = LATER_KEYS({"workers", "data workers"})};
+
+static const struct field input_rows[] = {
+    {"shape", FIELD_SHAPE, "Of one sample, without the batch", AT(job_model, input), REQUIRED,
+     RANGE(1, DIM_MAX)},
+    {"dtype", FIELD_CHOICE, "Of the elements", AT(job_model, dtype), DEFAULT("\"float32\""),
+     CHOICES(OPTION("float32", JOB_FLOAT32)), LATER({"int64", "int64 inputs (token ids)"})},
+    {NULL},
+};
+
+static const struct object_def input_object = {
+    .what = "input",
+    .fields = input_rows,
+    .later = LATER_KEYS({"scatter", "inputs that reach every replica whole"},
+                        {"lengths", "sequence lengths"})};
+
+static const struct field init_rows[] = {
+    {"seed", FIELD_INT, "Of the initial weights; train's seed if left out", AT(job_init, seed),
+     COMPUTED, RANGE(0, INT64_MAX)},
+    {"weights", FIELD_PATH, "A safetensors file to begin with", AT(job_init, weights),
+     RANGE(1, LIMIT_PATH_BYTES)},
+    {"strict", FIELD_BOOL, "Refuse weights with unexpected keys", AT(job_init, strict),
+     DEFAULT("true")},
+    {NULL},
+};
+
+static const struct object_def init_object = {
+    .what = "init", .fields = init_rows, .later = LATER_KEYS({"fresh", "partly loaded weights"})};
+
+static const struct field model_rows[] = {
+    {"input", FIELD_OBJECT, "What the model takes", REQUIRED, .object = &input_object},
+    {"layers", FIELD_OBJECTS, "In order; a layer takes the one before it unless it names inputs",
+     .offset = offsetof(struct job_model, layers), .size = sizeof(struct job_layer),
+     .aux = offsetof(struct job_model, n_layers), REQUIRED, RANGE(1, LIMIT_LAYERS),
+     .object = &job_layer_object},
+    {"init", FIELD_OBJECT, "The weights at the beginning", AT(job_model, init), DEFAULT("{}"),
+     .object = &init_object},
+    {NULL},
+};
+
+static const struct object_def model_object = {
+    .what = "model",
+    .fields = model_rows,
+    .later = LATER_KEYS({"inputs", "several inputs"}, {"preset", "presets"}, {"args", "presets"},
+                        {"freeze", "frozen layers"})};
+
+static const struct field reduction_rows[] = {
+    {"reduction", FIELD_CHOICE, "Of the samples' losses to one", AT(job_loss, reduction),
+     DEFAULT("\"mean\""), CHOICES(OPTION("mean", REDUCTION_MEAN), OPTION("sum", REDUCTION_SUM)),
+     LATER({"none", "losses without a reduction"})},
+    {NULL},
+};
+
+static const struct choice losses[] = {
+    {"CrossEntropyLoss", LOSS_CROSS_ENTROPY, reduction_rows,
+     LATER_KEYS({"label_smoothing", "smoothed labels"}, {"ignore_index", "ignored labels"},
+                {"weight", "class weights"})},
+    {"MSELoss", LOSS_MSE, reduction_rows, NULL},
+    {NULL},
+};
+
+static const struct field loss_rows[] = {
+    {"type", FIELD_CHOICE, "PyTorch's name of the loss", AT(job_loss, type), REQUIRED,
+     .choices = losses,
+     LATER({"BCEWithLogitsLoss", "BCEWithLogitsLoss losses"}, {"L1Loss", "L1Loss losses"},
+           {"NLLLoss", "NLLLoss losses"})},
+    {NULL},
+};
+
+static const struct object_def loss_object = {.what = "loss", .fields = loss_rows, .tagged = true};
+
+static const struct field sgd_rows[] = {
+    {"lr", FIELD_NUMBER, "The learning rate", AT(job_optimizer, lr), REQUIRED, REALS(0, REAL_MAX)},
+    {"momentum", FIELD_NUMBER, "As in PyTorch", AT(job_optimizer, momentum), DEFAULT("0"),
+     REALS(0, REAL_MAX)},
+    {"dampening", FIELD_NUMBER, "As in PyTorch", AT(job_optimizer, dampening), DEFAULT("0"),
+     REALS(-REAL_MAX, REAL_MAX)},
+    {"nesterov", FIELD_BOOL, "Needs momentum and no dampening", AT(job_optimizer, nesterov),
+     DEFAULT("false")},
+    {"weight_decay", FIELD_NUMBER, "As in PyTorch", AT(job_optimizer, weight_decay), DEFAULT("0"),
+     REALS(0, REAL_MAX)},
+    {NULL},
+};
+
+static const struct choice optimizers[] = {
+    {"SGD", OPTIMIZER_SGD, sgd_rows, NULL},
+    {NULL},
+};
+
+static const struct field optimizer_rows[] = {
+    {"type", FIELD_CHOICE, "PyTorch's name of the optimizer", AT(job_optimizer, type), REQUIRED,
+     .choices = optimizers,
+     LATER({"Adam", "Adam optimizers"}, {"AdamW", "AdamW optimizers"},
+           {"RMSprop", "RMSprop optimizers"})},
+    {NULL},
+};
+
+static const struct object_def optimizer_object = {
+    .what = "optimizer",
+    .fields = optimizer_rows,
+    .tagged = true,
+    .later = LATER_KEYS({"no_decay", "exemptions from weight decay"})};
+
+static const struct field train_rows[] = {
+    {"epochs", FIELD_INT, "How often the data is gone through", AT(job_train, epochs),
+     RANGE(1, COUNT_MAX)},
+    {"max_steps", FIELD_INT, "Optimizer steps, instead of epochs", AT(job_train, max_steps),
+     RANGE(1, COUNT_MAX)},
+    {"batch_size", FIELD_INT, "Samples a step, over all devices", AT(job_train, batch_size),
+     REQUIRED, RANGE(1, DIM_MAX)},
+    {"seed", FIELD_INT, "Of all that is random", AT(job_train, seed), DEFAULT("0"),
+     RANGE(0, INT64_MAX)},
+    {"accumulate", FIELD_FIXED, "Batches an optimizer step", DEFAULT("1"),
+     LATER({"#", "accumulated gradients"})},
+    {"checkpoint_activations", FIELD_FIXED, "Recompute activations instead of keeping them",
+     DEFAULT("false"), LATER({"true", "recomputed activations"}, {"[]", "recomputed activations"})},
+    {"precision", FIELD_FIXED, "Of the arithmetic", DEFAULT("\"fp32\""),
+     LATER({"bf16", "bf16 computations"}, {"tf32", "tf32 computations"})},
+    {"mode", FIELD_FIXED, "What is done with the model", DEFAULT("\"train\""),
+     LATER({"evaluate", "evaluating jobs"}, {"predict", "predicting jobs"})},
+    {"log_every", FIELD_INT, "Steps from one logged step to the next", AT(job_train, log_every),
+     DEFAULT("1"), RANGE(1, COUNT_MAX)},
+    {"validate_every", FIELD_EVERY, "\"1 epoch\", \"500 steps\", \"never\"",
+     AT(job_train, validate_every), DEFAULT("\"1 epoch\""), RANGE(1, COUNT_MAX),
+     .flags = FIELD_UNTIMED},
+    {"trace", FIELD_FLAGS, "What the log shows of each replica",
+     .offset = offsetof(struct job_train, trace_shapes), DEFAULT("[]"),
+     CHOICES(OPTION("shapes", 0))},
+    {NULL},
+};
+
+static const struct object_def train_object = {
+    .what = "train",
+    .fields = train_rows,
+    .one_of = {"epochs", "max_steps"},
+    .later = LATER_KEYS({"accumulate_reduction", "accumulated gradients"},
+                        {"clip_grad_norm", "clipped gradients"}, {"early_stop", "early stops"},
+                        {"output_device", "output devices"}, {"record", "recorded tensors"})};
+
+#define DEVICES_ROW(...)                                                                           \
+    {                                                                                              \
+        "devices", FIELD_DEVICES,                                                                  \
+            "A count, \"all\", or a list such as [\"cuda:1\", \"cuda:0\"]; the first is the "      \
+            "controller",                                                                          \
+            RANGE(1, LIMIT_DEVICES), __VA_ARGS__                                                   \
+    }
+
+static const struct field single_rows[] = {
+    DEVICES_ROW(DEFAULT("1")),
+    {NULL},
+};
+
+static const struct field replicate_rows[] = {
+    DEVICES_ROW(REQUIRED),
+    {"dim", FIELD_FIXED, "The axis of the batch", DEFAULT("0"), LATER({"#", "other batch axes"})},
+    {"batch_norm", FIELD_FIXED, "Each replica normalises by its own chunk",
+     DEFAULT("\"per_replica\""), LATER({"synchronized", "synchronized BatchNorms"})},
+    {NULL},
+};
+
+static const struct choice modes[] = {
+    {"single", PARALLEL_SINGLE, single_rows, NULL},
+    {"replicate", PARALLEL_REPLICATE, replicate_rows,
+     LATER_KEYS({"output_device", "output devices"}, {"shards", "shards"},
+                {"shard_optimizer", "sharded optimizers"})},
+    {NULL},
+};
+
+static const struct field parallel_rows[] = {
+    {"mode", FIELD_CHOICE, "How devices share the work", AT(job_parallel, mode),
+     DEFAULT("\"single\""), .choices = modes, LATER({"stages", "stages"})},
+    {"device_type", FIELD_CHOICE, "cuda where there are GPUs, else cpu, if left out",
+     AT(job_parallel, device_type),
+     CHOICES(OPTION("cpu", DEVICE_CPU), OPTION("cuda", DEVICE_CUDA))},
+    {"deterministic", FIELD_FIXED, "The same bits at every run", DEFAULT("true"),
+     LATER({"false", "computations that may not repeat"})},
+    {NULL},
+};
+
+static const struct object_def parallel_object = {
+    .what = "parallel",
+    .fields = parallel_rows,
+    .tagged = true,
+    .later = LATER_KEYS({"split", "stages"}, {"stages", "stages"}, {"split_size", "stages"},
+                        {"microbatches", "micro-batches"}, {"schedule", "pipeline schedules"},
+                        {"replicas", "replicated pipelines"})};
+
+static const struct field checkpoint_rows[] = {
+    {"every", FIELD_EVERY, "\"1 epoch\", \"500 steps\", \"10 min\", \"never\"",
+     AT(job_checkpoint, every), DEFAULT("\"1 epoch\""), RANGE(1, COUNT_MAX)},
+    {"keep", FIELD_INT, "The newest that are kept", AT(job_checkpoint, keep), DEFAULT("2"),
+     RANGE(1, COUNT_MAX)},
+    {"resume", FIELD_CHOICE, "Continue from the newest checkpoint in output, or start over",
+     AT(job_checkpoint, resume), DEFAULT("\"auto\""),
+     CHOICES(OPTION("auto", true), OPTION("never", false))},
+    {NULL},
+};
+
+static const struct object_def checkpoint_object = {.what = "checkpoint",
+                                                    .fields = checkpoint_rows};
+
+static const struct field job_rows[] = {
+    {"version", FIELD_FIXED, "Of this format", REQUIRED, DEFAULT("1")},
+    {"name", FIELD_NAME, "For people", AT(job, name), DEFAULT("\"job\""),
+     RANGE(1, LIMIT_NAME_BYTES)},
+    {"model", FIELD_OBJECT, "What is trained", AT(job, model), REQUIRED, .object = &model_object},
+    {"data", FIELD_OBJECT, "What it is trained on", AT(job, data), REQUIRED,
+     .object = &data_object},
+    {"loss", FIELD_OBJECT, "What training makes small", AT(job, loss), REQUIRED,
+     .object = &loss_object},
+    {"optimizer", FIELD_OBJECT, "How a step changes the weights", AT(job, optimizer), REQUIRED,
+     .object = &optimizer_object},
+    {"train", FIELD_OBJECT, "How long, in what batches", AT(job, train), REQUIRED,
+     .object = &train_object},
+    {"parallel", FIELD_OBJECT, "On what devices", AT(job, parallel), DEFAULT("{}"),
+     .object = &parallel_object},
+    {"checkpoint", FIELD_OBJECT, "When to save", AT(job, checkpoint), DEFAULT("{}"),
+     .object = &checkpoint_object},
+    {"output", FIELD_PATH, "Directory of the results; runs/ID if left out", AT(job, output),
+     RANGE(1, LIMIT_PATH_BYTES)},
+    {NULL},
+};
+
+const struct object_def job_object = {
+    .what = "a job",
+    .fields = job_rows,
+    .later = LATER_KEYS({"schedule", "learning-rate schedules"}, {"queue", "queue settings"},
+                        {"sweep", "sweeps"}, {"command", "command jobs"})};
+
+const struct every_unit_def job_every_units[] = {
+    {"step", EVERY_STEPS, 1},   {"steps", EVERY_STEPS, 1},
+    {"epoch", EVERY_EPOCHS, 1}, {"epochs", EVERY_EPOCHS, 1},
+    {"h", EVERY_SECONDS, 3600}, {"min", EVERY_SECONDS, 60},
+    {"s", EVERY_SECONDS, 1},    {NULL},
+};
+
+const struct choice *job_choice(const struct field *field, int value)
+{
+    const struct choice *choice = field->choices;
+    while (choice->name != NULL && choice->value != value)
+        choice++;
+    return choice->name != NULL ? choice : NULL;
+}

@@ -1,0 +1,98 @@
+/* job_fields.h: the job document as tables (internal to proto).
+ *
+ * One row a key: its name, kind, place in `struct job`, default, range, choices. The parser
+ * (job.c, job_kinds.c), the dump and the schema (job_schema.c) walk these rows; what a row cannot
+ * say, a rule over several keys, is in job_check.c. A new key is a row; a new layer a choice.
+ */
+#ifndef PROTO_JOB_FIELDS_H
+#define PROTO_JOB_FIELDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum field_kind {
+    FIELD_INT,        /* int64_t */
+    FIELD_NUMBER,     /* double */
+    FIELD_BOOL,       /* bool */
+    FIELD_NAME,       /* char *: the job's name */
+    FIELD_LAYER_NAME, /* char *: dots, but no empty part */
+    FIELD_PATH,       /* char * */
+    FIELD_CHOICE,     /* an enum or a bool: the value of a choice */
+    FIELD_FLAGS,      /* a list of choices: the bools at offset + value */
+    FIELD_FIXED,      /* nothing: a key with one legal value, the default */
+    FIELD_PAIR,       /* int64_t[2]: one integer for both, or two */
+    FIELD_SHAPE,      /* struct job_shape */
+    FIELD_NUMBERS,    /* struct job_numbers */
+    FIELD_EVERY,      /* struct job_every */
+    FIELD_NAMES,      /* char **, with its size_t count at `aux` */
+    FIELD_DEVICES,    /* n_devices and devices of struct job_parallel */
+    FIELD_OBJECT,     /* an object of its own rows, in the same or an inner struct */
+    FIELD_OBJECTS,    /* a list of such objects: an array, with its size_t count at `aux` */
+    FIELD_KIND_COUNT
+};
+
+enum field_flag {
+    FIELD_REQUIRED = 1,
+    FIELD_COMPUTED = 2, /* without a value it follows from others (job_check.c); always dumped */
+    FIELD_ABOVE = 4,    /* dmin itself is not allowed */
+    FIELD_UNTIMED = 8,  /* FIELD_EVERY: no seconds */
+    FIELD_OPTIONAL = 16 /* FIELD_OBJECT: the bool at `aux` says whether it was given */
+};
+
+/* What job.md describes and this version does not have: a key, or a value. As a value `match` is a
+ * string's text, or "#", "[]", "{}", "null" for any number, list, object, for null. Ends with
+ * {NULL}. */
+struct later {
+    const char *match;
+    const char *what; /* a plural: "LSTM layers" are not in this version */
+};
+
+/* A value of FIELD_CHOICE; of an object's tag, with the keys that come with it. Ends with {NULL}.
+ */
+struct choice {
+    const char *name;
+    int value;
+    const struct field *fields; /* NULL: none */
+    const struct later *later;  /* keys; NULL: none */
+};
+
+struct field {
+    const char *name;
+    enum field_kind kind;
+    const char *help; /* what the schema says of it */
+    size_t offset;    /* in the struct of its object */
+    size_t size;      /* of the member; FIELD_OBJECTS: of an element */
+    size_t aux;       /* a second offset, see the kinds */
+    unsigned flags;
+    const char *fallback; /* the default, as JSON; NULL: none */
+    int64_t imin, imax;   /* integers: values; strings: bytes; lists: entries */
+    double dmin, dmax;    /* numbers */
+    const struct choice *choices;
+    const struct object_def *object;
+    const struct later *later; /* values; NULL: none */
+};
+
+struct object_def {
+    const char *what;           /* in messages: unknown key "x" in WHAT */
+    const struct field *fields; /* ends with a NULL name */
+    bool tagged;                /* the first field's choice brings more keys */
+    const struct later *later;  /* keys; NULL: none */
+    const char *one_of[2];      /* exactly one of these keys must be given; NULL: no such rule */
+};
+
+extern const struct object_def job_object; /* of struct job */
+
+/* The choice with this value; NULL if there is none. */
+const struct choice *job_choice(const struct field *field, int value);
+/* The choices of a layer's "type": names and keys of layers. */
+const struct choice *job_layer_choices(void);
+/* The units of FIELD_EVERY. */
+struct every_unit_def {
+    const char *name;
+    int unit; /* enum every_unit */
+    int64_t factor;
+};
+extern const struct every_unit_def job_every_units[]; /* ends with {NULL} */
+
+#endif

@@ -1,0 +1,49 @@
+/* job_kinds.h: what a kind of field does: the functions behind `enum field_kind` (internal). */
+#ifndef PROTO_JOB_KINDS_H
+#define PROTO_JOB_KINDS_H
+
+#include <jansson.h>
+
+#include "proto/err.h"
+#include "proto/job_fields.h"
+
+/* Where the parser is in the document. */
+struct job_parser {
+    struct err *err;
+    char path[sizeof((struct err *)0)->path]; /* a JSON Pointer */
+    size_t used;
+};
+
+/* Goes down to a key or an entry; returns where to come back to (job_parser_leave). A key that does
+ * not fit in the path is left out: the pointer then names what holds it. */
+size_t job_parser_enter(struct job_parser *parser, const char *key);
+size_t job_parser_enter_index(struct job_parser *parser, size_t index);
+void job_parser_leave(struct job_parser *parser, size_t mark);
+/* Sets ERR_NOMEM; returns it. */
+int job_parser_nomem(struct job_parser *parser);
+/* Sets "NAME must be EXPECTED, found FOUND" at the parser's place; returns ERR_JOB_INVALID. */
+int job_parser_refuse(struct job_parser *parser, const struct field *field, const json_t *value);
+
+/* `base` is the struct of the object that has the field. */
+struct field_type {
+    /* What is allowed, in words after "must be". */
+    void (*expect)(const struct field *field, char *buf, size_t size);
+    int (*parse)(struct job_parser *parser, const struct field *field, const json_t *value,
+                 void *base);
+    /* Whether there is something to dump. */
+    bool (*given)(const struct field *field, const void *base);
+    /* A new reference; NULL without memory. */
+    json_t *(*dump)(const struct field *field, const void *base);
+    void (*release)(const struct field *field, void *base); /* NULL: nothing to free */
+};
+
+extern const struct field_type job_field_types[FIELD_KIND_COUNT];
+
+/* Objects, walked by their rows (job.c). `base` is zeroed before the first parse; what a failed
+ * parse left in it is freed by job_object_release as well. */
+int job_object_parse(struct job_parser *parser, const struct object_def *def, const json_t *value,
+                     void *base);
+json_t *job_object_dump(const struct object_def *def, const void *base);
+void job_object_release(const struct object_def *def, void *base);
+
+#endif

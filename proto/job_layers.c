@@ -1,0 +1,144 @@
+/* job_layers.c: every key of the layers: PyTorch's arguments with PyTorch's defaults. */
+#include "proto/job.h"
+#include "proto/job_rows.h"
+
+/* Arguments of PyTorch's that say nothing about the result. */
+#define INPLACE_ROW                                                                                \
+    {                                                                                              \
+        "inplace", FIELD_FIXED, "Buffers are shared where they can be, without asking",            \
+            DEFAULT("false"), LATER({"true", "layers asked to work in place"})                     \
+    }
+
+static const struct field linear_rows[] = {
+    {"out_features", FIELD_INT, "Size of each output", AT(job_layer, linear.out_features), REQUIRED,
+     RANGE(1, DIM_MAX)},
+    {"in_features", FIELD_INT, "Inferred if left out", AT(job_layer, linear.in_features),
+     RANGE(1, DIM_MAX)},
+    {"bias", FIELD_BOOL, "Add a learned bias", AT(job_layer, linear.bias), DEFAULT("true")},
+    {NULL},
+};
+
+static const struct field conv2d_rows[] = {
+    {"out_channels", FIELD_INT, "Channels of the output", AT(job_layer, conv2d.out_channels),
+     REQUIRED, RANGE(1, DIM_MAX)},
+    {"kernel_size", FIELD_PAIR, "Height and width", AT(job_layer, conv2d.kernel_size), REQUIRED,
+     RANGE(1, DIM_MAX)},
+    {"in_channels", FIELD_INT, "Inferred if left out", AT(job_layer, conv2d.in_channels),
+     RANGE(1, DIM_MAX)},
+    {"stride", FIELD_PAIR, "Height and width", AT(job_layer, conv2d.stride), DEFAULT("1"),
+     RANGE(1, DIM_MAX)},
+    {"padding", FIELD_PAIR, "Zeros around the input", AT(job_layer, conv2d.padding), DEFAULT("0"),
+     RANGE(0, DIM_MAX), LATER({"same", "paddings by name"}, {"valid", "paddings by name"})},
+    {"dilation", FIELD_PAIR, "Distance of the kernel's elements", AT(job_layer, conv2d.dilation),
+     DEFAULT("1"), RANGE(1, DIM_MAX)},
+    {"groups", FIELD_INT, "Blocks of channels that do not mix", AT(job_layer, conv2d.groups),
+     DEFAULT("1"), RANGE(1, DIM_MAX)},
+    {"bias", FIELD_BOOL, "Add a learned bias", AT(job_layer, conv2d.bias), DEFAULT("true")},
+    {"padding_mode", FIELD_FIXED, "What the input is padded with", DEFAULT("\"zeros\""),
+     LATER({"reflect", "other padding modes"}, {"replicate", "other padding modes"},
+           {"circular", "other padding modes"})},
+    {NULL},
+};
+
+static const struct field batchnorm_rows[] = {
+    {"num_features", FIELD_INT, "Inferred if left out", AT(job_layer, batchnorm.num_features),
+     RANGE(1, DIM_MAX)},
+    {"eps", FIELD_NUMBER, "Added to the variance", AT(job_layer, batchnorm.eps), DEFAULT("1e-5"),
+     REALS(0, 1)},
+    {"momentum", FIELD_NUMBER, "Weight of a batch in the running statistics",
+     AT(job_layer, batchnorm.momentum), DEFAULT("0.1"), REALS(0, 1),
+     LATER({"null", "cumulative running statistics"})},
+    {"affine", FIELD_BOOL, "Learned scale and shift", AT(job_layer, batchnorm.affine),
+     DEFAULT("true")},
+    {"track_running_stats", FIELD_BOOL, "Keep running statistics for evaluation",
+     AT(job_layer, batchnorm.track_running_stats), DEFAULT("true")},
+    {NULL},
+};
+
+static const struct field relu_rows[] = {
+    INPLACE_ROW,
+    {NULL},
+};
+
+static const struct field maxpool2d_rows[] = {
+    {"kernel_size", FIELD_PAIR, "Height and width", AT(job_layer, maxpool2d.kernel_size), REQUIRED,
+     RANGE(1, DIM_MAX)},
+    {"stride", FIELD_PAIR, "The kernel's size if left out", AT(job_layer, maxpool2d.stride),
+     COMPUTED, RANGE(1, DIM_MAX)},
+    {"padding", FIELD_PAIR, "At most half the kernel", AT(job_layer, maxpool2d.padding),
+     DEFAULT("0"), RANGE(0, DIM_MAX)},
+    {"dilation", FIELD_PAIR, "Distance of the kernel's elements", AT(job_layer, maxpool2d.dilation),
+     DEFAULT("1"), RANGE(1, DIM_MAX)},
+    {"ceil_mode", FIELD_BOOL, "Round the output's size up", AT(job_layer, maxpool2d.ceil_mode),
+     DEFAULT("false")},
+    {"return_indices", FIELD_FIXED, "Where the maxima were", DEFAULT("false"),
+     LATER({"true", "indices of maxima"})},
+    {NULL},
+};
+
+static const struct field adaptiveavgpool2d_rows[] = {
+    {"output_size", FIELD_PAIR, "Height and width", AT(job_layer, adaptiveavgpool2d.output_size),
+     REQUIRED, RANGE(1, DIM_MAX), LATER({"null", "output sizes that follow the input"})},
+    {NULL},
+};
+
+static const struct field flatten_rows[] = {
+    {"start_dim", FIELD_INT, "The first that is flattened; 0 is the batch",
+     AT(job_layer, flatten.start_dim), DEFAULT("1"), RANGE(1, LIMIT_RANK - 1)},
+    {"end_dim", FIELD_INT, "The last; -1 is the last of all", AT(job_layer, flatten.end_dim),
+     DEFAULT("-1"), RANGE(-LIMIT_RANK, LIMIT_RANK - 1)},
+    {NULL},
+};
+
+static const struct field dropout_rows[] = {
+    {"p", FIELD_NUMBER, "Share of the elements that become zero", AT(job_layer, dropout.p),
+     DEFAULT("0.5"), REALS(0, 1)},
+    INPLACE_ROW,
+    {NULL},
+};
+
+#define SPECTRAL_NORM LATER_KEYS({"spectral_norm", "spectral norms"})
+
+static const struct choice layers[] = {
+    {"Linear", LAYER_LINEAR, linear_rows, SPECTRAL_NORM},
+    {"Conv2d", LAYER_CONV2D, conv2d_rows, SPECTRAL_NORM},
+    {"BatchNorm1d", LAYER_BATCHNORM1D, batchnorm_rows, NULL},
+    {"BatchNorm2d", LAYER_BATCHNORM2D, batchnorm_rows, NULL},
+    {"ReLU", LAYER_RELU, relu_rows, NULL},
+    {"MaxPool2d", LAYER_MAXPOOL2D, maxpool2d_rows, NULL},
+    {"AdaptiveAvgPool2d", LAYER_ADAPTIVEAVGPOOL2D, adaptiveavgpool2d_rows, NULL},
+    {"Flatten", LAYER_FLATTEN, flatten_rows, NULL},
+    {"Dropout", LAYER_DROPOUT, dropout_rows, NULL},
+    {"Add", LAYER_ADD, NULL, NULL},
+    {NULL},
+};
+
+#define LAYERS_LATER(name)                                                                         \
+    {                                                                                              \
+        name, name " layers"                                                                       \
+    }
+
+static const struct field layer_rows[] = {
+    {"type", FIELD_CHOICE, "PyTorch's name of the layer", AT(job_layer, type), REQUIRED,
+     .choices = layers,
+     LATER(LAYERS_LATER("LayerNorm"), LAYERS_LATER("GELU"), LAYERS_LATER("SiLU"),
+           LAYERS_LATER("Sigmoid"), LAYERS_LATER("Tanh"), LAYERS_LATER("Softmax"),
+           LAYERS_LATER("LogSoftmax"), LAYERS_LATER("AvgPool2d"), LAYERS_LATER("Reshape"),
+           LAYERS_LATER("Embedding"), LAYERS_LATER("PositionalEmbedding"), LAYERS_LATER("LSTM"),
+           LAYERS_LATER("GRU"), LAYERS_LATER("RNN"), LAYERS_LATER("SelfAttention"),
+           LAYERS_LATER("Mul"), LAYERS_LATER("Cat"), LAYERS_LATER("SelectLast"))},
+    {"name", FIELD_LAYER_NAME, "Before the names of its parameters; its index if left out",
+     AT(job_layer, name), COMPUTED, RANGE(1, LIMIT_NAME_BYTES)},
+    {"inputs", FIELD_NAMES, "Names of earlier layers, or \"input\"; the layer before if left out",
+     .offset = offsetof(struct job_layer, inputs), .aux = offsetof(struct job_layer, n_inputs),
+     RANGE(1, LIMIT_LAYERS)},
+    {NULL},
+};
+
+const struct object_def job_layer_object = {
+    .what = "a layer", .fields = layer_rows, .tagged = true};
+
+const struct choice *job_layer_choices(void)
+{
+    return layers;
+}

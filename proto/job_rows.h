@@ -1,0 +1,38 @@
+/* job_rows.h: the words in which the tables of job_fields.c and job_layers.c are written. */
+#ifndef PROTO_JOB_ROWS_H
+#define PROTO_JOB_ROWS_H
+
+#include <float.h>
+
+#include "proto/job_fields.h"
+
+#define AT(type, member)                                                                           \
+    .offset = offsetof(struct type, member), .size = sizeof(((struct type *)0)->member)
+#define REQUIRED .flags = FIELD_REQUIRED
+#define COMPUTED .flags = FIELD_COMPUTED
+#define DEFAULT(json) .fallback = json
+#define RANGE(least, most) .imin = least, .imax = most
+#define REALS(least, most) .dmin = least, .dmax = most
+#define OPTION(text, number)                                                                       \
+    {                                                                                              \
+        .name = text, .value = number                                                              \
+    }
+#define CHOICES(...)                                                                               \
+    .choices = (const struct choice[])                                                             \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            NULL                                                                                   \
+        }                                                                                          \
+    }
+#define LATER_KEYS(...) ((const struct later[]){__VA_ARGS__, {NULL}})
+#define LATER(...) .later = LATER_KEYS(__VA_ARGS__)
+
+#define DIM_MAX INT32_MAX            /* a dimension, a count of features */
+#define COUNT_MAX ((int64_t)1 << 40) /* steps, samples, epochs: products fit in int64 */
+#define CHANNELS_MAX 4096
+#define REAL_MAX DBL_MAX
+
+extern const struct object_def job_layer_object; /* of struct job_layer */
+
+#endif
