@@ -3,6 +3,10 @@ engine_libengine_a_SOURCES += \
 	%D%/arena.h \
 	%D%/dtype.c \
 	%D%/dtype.h \
+	%D%/file.c \
+	%D%/file.h \
+	%D%/hash.c \
+	%D%/hash.h \
 	%D%/rng.c \
 	%D%/rng.h \
 	%D%/shape.c \

@@ -25,7 +25,12 @@ struct loader_batch {
     bool last_of_epoch;
 };
 
+/* What a loader of this configuration holds on the host for its batches. */
+size_t loader_bytes(const struct loader_config *config);
+
+/* Errors: ERR_NOMEM. The thread takes no signals. */
 int loader_start(const struct loader_config *config, struct loader **ret_loader, struct err *err);
+/* At any time; NULL is fine. */
 void loader_stop(struct loader *loader);
 /* Waits for the next batch; valid until the next call. false: all were given. */
 bool loader_next(struct loader *loader, struct loader_batch *ret_batch);

@@ -1,0 +1,232 @@
+#include "engine/data/idx.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "engine/base/file.h"
+
+/* Deflate's best: 258 bytes from two bits. No gz file holds more than this many times its size. */
+enum { DEFLATE_RATIO = 1032 };
+
+static uint8_t be8toh(uint8_t byte)
+{
+    return byte;
+}
+
+/* The element `i` of a big-endian array, as the C type `type` of `bits` bits. */
+#define ELEMENT(name, type, bits)                                                                  \
+    static type name##_at(const uint8_t *from, int64_t i)                                          \
+    {                                                                                              \
+        uint##bits##_t raw;                                                                        \
+        type value;                                                                                \
+        memcpy(&raw, from + i * (bits / 8), sizeof raw);                                           \
+        raw = be##bits##toh(raw);                                                                  \
+        memcpy(&value, &raw, sizeof value);                                                        \
+        return value;                                                                              \
+    }                                                                                              \
+    static void name##_floats(const uint8_t *from, int64_t n, float *to)                           \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            to[i] = (float)name##_at(from, i);                                                     \
+    }
+#define WHOLE(name)                                                                                \
+    static int64_t name##_whole(const uint8_t *from)                                               \
+    {                                                                                              \
+        return name##_at(from, 0);                                                                 \
+    }
+
+ELEMENT(uint8, uint8_t, 8)
+ELEMENT(int8, int8_t, 8)
+ELEMENT(int16, int16_t, 16)
+ELEMENT(int32, int32_t, 32)
+ELEMENT(float32, float, 32)
+ELEMENT(float64, double, 64)
+WHOLE(uint8)
+WHOLE(int8)
+WHOLE(int16)
+WHOLE(int32)
+
+static const struct idx_type types[] = {
+    {0x08, "uint8", 1, true, uint8_floats, uint8_whole},
+    {0x09, "int8", 1, true, int8_floats, int8_whole},
+    {0x0b, "int16", 2, true, int16_floats, int16_whole},
+    {0x0c, "int32", 4, true, int32_floats, int32_whole},
+    {0x0d, "float32", 4, false, float32_floats, NULL},
+    {0x0e, "float64", 8, false, float64_floats, NULL},
+};
+
+struct reader {
+    const char *path;
+    gzFile gz;
+    int64_t file_bytes;
+};
+
+/* Exactly `bytes`, or an error: `part` is what they are. */
+static int read_exactly(struct reader *reader, void *to, size_t bytes, const char *part,
+                        struct err *err)
+{
+    for (size_t done = 0; done < bytes;) {
+        size_t want = bytes - done < 1 << 20 ? bytes - done : 1 << 20;
+        int n = gzread(reader->gz, (uint8_t *)to + done, (unsigned)want);
+        if (n == (int)want) {
+            done += want;
+            continue;
+        }
+        int status;
+        const char *reason = gzerror(reader->gz, &status);
+        if (status == Z_ERRNO)
+            return err_errno(err, errno, "cannot read %s", reader->path);
+        if (status == Z_MEM_ERROR)
+            return err_set(err, ERR_NOMEM, "no memory to unpack %s", reader->path);
+        if (status == Z_BUF_ERROR)
+            return err_set(err, ERR_DATA_INVALID,
+                           "%s: the gz data is cut off: the file ends in the %s", reader->path,
+                           part);
+        if (n < 0)
+            return err_set(err, ERR_DATA_INVALID, "%s: the gz data is broken: %s", reader->path,
+                           reason);
+        if (n == 0)
+            return err_set(err, ERR_DATA_INVALID, "%s: ends in the %s: %zu of %zu bytes are there",
+                           reader->path, part, done, bytes);
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+static int read_magic(struct reader *reader, struct idx *idx, struct err *err)
+{
+    uint8_t magic[4];
+    int rc = read_exactly(reader, magic, sizeof magic, "magic number", err);
+    if (rc != 0)
+        return rc;
+    if (magic[0] != 0 || magic[1] != 0)
+        return err_set(err, ERR_DATA_INVALID,
+                       "%s: not an IDX file: it begins with %02x %02x %02x %02x, want 00 00, an "
+                       "element type and a rank",
+                       reader->path, magic[0], magic[1], magic[2], magic[3]);
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i].code == magic[2])
+            idx->type = &types[i];
+    if (idx->type == NULL)
+        return err_set(err, ERR_DATA_INVALID,
+                       "%s: element type 0x%02x, want 08 (uint8), 09 (int8), 0b (int16), 0c "
+                       "(int32), 0d (float32) or 0e (float64)",
+                       reader->path, magic[2]);
+    if (magic[3] < 1 || magic[3] > LIMIT_RANK)
+        return err_set(err, ERR_DATA_INVALID, "%s: %d dimensions, want 1 to %d", reader->path,
+                       magic[3], LIMIT_RANK);
+    idx->shape.rank = magic[3];
+    return 0;
+}
+
+static int read_shape(struct reader *reader, struct idx *idx, struct err *err)
+{
+    char text[160];
+    uint8_t raw[4 * LIMIT_RANK];
+    int rc = read_exactly(reader, raw, 4 * (size_t)idx->shape.rank, "dimensions", err);
+    if (rc != 0)
+        return rc;
+    for (int i = 0; i < idx->shape.rank; i++) {
+        uint32_t dim;
+        memcpy(&dim, raw + 4 * i, sizeof dim);
+        idx->shape.dim[i] = be32toh(dim);
+    }
+    int64_t count = shape_count(&idx->shape);
+    if (count == 0)
+        return err_set(err, ERR_DATA_INVALID, "%s: its shape %s holds nothing", reader->path,
+                       shape_format(&idx->shape, text));
+    if (count < 0 || count > INT64_MAX / (int64_t)idx->type->size)
+        return err_set(err, ERR_DATA_INVALID, "%s: its shape %s of %s is beyond any memory",
+                       reader->path, shape_format(&idx->shape, text), idx->type->name);
+    idx->bytes = (size_t)count * idx->type->size;
+    return 0;
+}
+
+/* Before memory is taken: can a file of this size hold what its header says? */
+static int check_size(const struct reader *reader, const struct idx *idx, struct err *err)
+{
+    char text[160];
+    int64_t header = 4 + 4 * (int64_t)idx->shape.rank;
+    int64_t held = reader->file_bytes - header;
+    if (!gzdirect(reader->gz))
+        held = reader->file_bytes <= INT64_MAX / DEFLATE_RATIO ? reader->file_bytes * DEFLATE_RATIO
+                                                               : INT64_MAX;
+    if ((int64_t)idx->bytes <= held)
+        return 0;
+    return err_set(err, ERR_DATA_INVALID,
+                   "%s: its shape %s of %s needs %zu bytes, a %s file of %lld bytes has at most "
+                   "%lld",
+                   reader->path, shape_format(&idx->shape, text), idx->type->name, idx->bytes,
+                   gzdirect(reader->gz) ? "plain" : "gz", (long long)reader->file_bytes,
+                   (long long)held);
+}
+
+/* The end of the elements must be the end of the file; reading on also checks a gz file's sum. */
+static int check_end(struct reader *reader, const struct idx *idx, struct err *err)
+{
+    uint8_t byte;
+    char text[160];
+    int n = gzread(reader->gz, &byte, 1);
+    int status;
+    const char *reason = gzerror(reader->gz, &status);
+    if (n > 0)
+        return err_set(err, ERR_DATA_INVALID, "%s: bytes are left over after its %zu of shape %s",
+                       reader->path, idx->bytes, shape_format(&idx->shape, text));
+    if (status == Z_BUF_ERROR)
+        return err_set(err, ERR_DATA_INVALID,
+                       "%s: the gz data is cut off: the file ends in its check sum", reader->path);
+    if (n < 0)
+        return err_set(err, ERR_DATA_INVALID, "%s: the gz data is broken: %s", reader->path,
+                       reason);
+    return 0;
+}
+
+static int read_all(struct reader *reader, struct idx *idx, struct err *err)
+{
+    int rc = read_magic(reader, idx, err);
+    if (rc == 0)
+        rc = read_shape(reader, idx, err);
+    if (rc == 0)
+        rc = check_size(reader, idx, err);
+    if (rc != 0)
+        return rc;
+    idx->data = malloc(idx->bytes);
+    if (idx->data == NULL)
+        return err_set(err, ERR_NOMEM, "no memory for the %zu bytes of %s", idx->bytes,
+                       reader->path);
+    rc = read_exactly(reader, idx->data, idx->bytes, "elements", err);
+    return rc != 0 ? rc : check_end(reader, idx, err);
+}
+
+int idx_read(const char *path, struct idx *ret_idx, struct err *err)
+{
+    int fd;
+    struct reader reader = {.path = path};
+    int rc = file_open(path, &fd, &reader.file_bytes, err);
+    if (rc != 0)
+        return rc;
+    reader.gz = gzdopen(fd, "rb");
+    if (reader.gz == NULL) {
+        close(fd);
+        return err_set(err, ERR_NOMEM, "no memory to read %s", path);
+    }
+    gzbuffer(reader.gz, 1 << 17);
+    struct idx idx = {.data = NULL};
+    rc = read_all(&reader, &idx, err);
+    gzclose_r(reader.gz);
+    if (rc == 0)
+        *ret_idx = idx;
+    else
+        idx_done(&idx);
+    return rc;
+}
+
+void idx_done(struct idx *idx)
+{
+    free(idx->data);
+    *idx = (struct idx){.data = NULL};
+}
