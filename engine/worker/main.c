@@ -1,0 +1,180 @@
+/* main.c: traind-worker: runs one job, or says what it would need, or which devices there are.
+ *
+ * The command line picks a row of `commands`; its function does the work and returns an error,
+ * which is reported here, once, in both languages (reporter_fail). doc/processes.md is the
+ * contract. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/worker/command.h"
+
+/* The one thing that a signal handler may touch. */
+static volatile sig_atomic_t stop_requested;
+
+static const char usage_text[] =
+    "usage: traind-worker probe [--cpu-devices N] [--json]\n"
+    "       traind-worker plan JOB [--devices LIST] [--cpu-devices N] [--json]\n"
+    "       traind-worker run JOB [--devices LIST] [--cpu-devices N] [--output DIR] [--json]\n"
+    "\n"
+    "JOB is a job document, or - for standard input.\n"
+    "  --devices LIST     run on these devices (cpu:0,cpu:1), whatever the document says\n"
+    "  --cpu-devices N    offer N CPU devices (default: one a core)\n"
+    "  --output DIR       write there, whatever the document says\n"
+    "  --json             print one JSON object (run: reports, one a line)\n"
+    "  --help, --version\n";
+
+enum {
+    OPTION_DEVICES = 1 << 0,
+    OPTION_CPU_DEVICES = 1 << 1,
+    OPTION_OUTPUT = 1 << 2,
+    OPTION_JSON = 1 << 3,
+    OPTION_HELP = 1 << 4,
+    OPTION_VERSION = 1 << 5,
+};
+
+static const struct option option_table[] = {
+    {"devices", required_argument, NULL, OPTION_DEVICES},
+    {"cpu-devices", required_argument, NULL, OPTION_CPU_DEVICES},
+    {"output", required_argument, NULL, OPTION_OUTPUT},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {0},
+};
+
+static const struct command {
+    const char *name;
+    bool takes_job;
+    int options; /* that it takes, besides those that end the program */
+    command_fn run;
+} commands[] = {
+    {"probe", false, OPTION_CPU_DEVICES | OPTION_JSON, command_probe},
+    {"plan", true, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_JSON, command_plan},
+    {"run", true, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_OUTPUT | OPTION_JSON, command_run},
+};
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static int parse_count(const char *text, size_t *ret_count, struct err *err)
+{
+    char *end;
+    errno = 0;
+    long count = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || count < 1 || count > LIMIT_DEVICES)
+        return err_set(err, ERR_USAGE, "--cpu-devices %.64s: not a number from 1 to %d", text,
+                       LIMIT_DEVICES);
+    *ret_count = (size_t)count;
+    return 0;
+}
+
+static int take_option(int option, struct command_options *options, struct err *err)
+{
+    if (option == OPTION_DEVICES)
+        options->devices = optarg;
+    else if (option == OPTION_OUTPUT)
+        options->output = optarg;
+    else if (option == OPTION_JSON)
+        options->json = true;
+    else
+        return parse_count(optarg, &options->cpu_devices, err);
+    return 0;
+}
+
+static int take_arguments(int argc, char **argv, int given, const struct command **ret_command,
+                          struct command_options *options, struct err *err)
+{
+    const struct command *command = optind < argc ? find_command(argv[optind]) : NULL;
+    if (optind == argc)
+        return err_set(err, ERR_USAGE, "a command is missing");
+    if (command == NULL)
+        return err_set(err, ERR_USAGE, "%.64s: no such command", argv[optind]);
+    if (argc - optind - 1 != command->takes_job)
+        return err_set(err, ERR_USAGE, "%s takes %s", command->name,
+                       command->takes_job ? "one job document" : "no arguments");
+    for (const struct option *o = option_table; o->name != NULL; o++)
+        if ((given & ~command->options & o->val) != 0)
+            return err_set(err, ERR_USAGE, "%s does not take --%s", command->name, o->name);
+    options->document = command->takes_job ? argv[optind + 1] : NULL;
+    *ret_command = command;
+    return 0;
+}
+
+/* *ret_command stays NULL where --help or --version was all. */
+static int parse(int argc, char **argv, const struct command **ret_command,
+                 struct command_options *options, struct err *err)
+{
+    int option, given = 0, rc = 0;
+    opterr = 0;
+    while (rc == 0 && (option = getopt_long(argc, argv, ":", option_table, NULL)) != -1) {
+        if (option == OPTION_HELP || option == OPTION_VERSION) {
+            fputs(option == OPTION_HELP ? usage_text : "traind-worker " PACKAGE_VERSION "\n",
+                  stdout);
+            return 0;
+        }
+        given |= option;
+        if (option == ':' || option == '?')
+            rc = err_set(err, ERR_USAGE, "%s: %s", argv[optind - 1],
+                         option == ':' ? "a value is missing" : "no such option");
+        else
+            rc = take_option(option, options, err);
+    }
+    return rc != 0 ? rc : take_arguments(argc, argv, given, ret_command, options, err);
+}
+
+static void on_stop(int signal_number)
+{
+    (void)signal_number;
+    stop_requested = 1;
+}
+
+/* SIGTERM and the first Ctrl-C ask for a checkpoint; a second Ctrl-C ends at once. A reader that
+ * goes away is an error of write(), not a signal. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    action.sa_flags |= (int)SA_RESETHAND;
+    sigaction(SIGINT, &action, NULL);
+    action = (struct sigaction){.sa_handler = SIG_IGN};
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+static const char *document_name(const struct command_options *options)
+{
+    const char *path = options->document;
+    return path != NULL && strcmp(path, "-") == 0 ? "job" : path;
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *command = NULL;
+    struct command_options options = {.stop = &stop_requested};
+    struct reporter reporter;
+    struct err err = ERR_INIT;
+    int rc = parse(argc, argv, &command, &options, &err);
+    if (rc == 0 && command == NULL)
+        return EXIT_SUCCESS;
+    if (rc == 0)
+        rc = reporter_open(&reporter, options.json, &err);
+    if (rc != 0) {
+        fprintf(stderr, "traind-worker: %s\n%s", err.message, usage_text);
+        return err_exit_status(rc);
+    }
+    catch_signals();
+    rc = command->run(&options, &reporter, &err);
+    if (rc != 0)
+        reporter_fail(&reporter, document_name(&options), &err);
+    reporter_close(&reporter);
+    return rc == 0 ? EXIT_SUCCESS : err_exit_status(rc);
+}

@@ -1,0 +1,191 @@
+/* plan.c: `traind-worker plan`: what a job would need, without touching a device: parameters,
+ * steps, FLOPs, bytes a device, and the layers with their shapes. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/ops/registry.h"
+#include "engine/train/trainer.h"
+#include "engine/worker/command.h"
+#include "engine/worker/document.h"
+#include "engine/worker/machine.h"
+#include "proto/json.h"
+
+struct result {
+    const struct job *job;
+    const struct device_config *devices;
+    int n_devices;
+    struct trainer_plan plan;
+    const struct model *model;
+    const struct graph *graph; /* of a small batch, for the layers' shapes */
+};
+
+/* The shape of one sample after layer i: that of the last forward node of the layer. A layer
+ * without nodes (Dropout with p = 0) leaves its input's, which is the one before. */
+static struct shape layer_shape(const struct graph *graph, size_t layer)
+{
+    struct shape shape = graph->data->shape;
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct node *node = graph->nodes[i];
+        if (node->phase == PHASE_FORWARD && node->layer >= 0 && (size_t)node->layer <= layer)
+            shape = node->out[0]->shape;
+    }
+    shape.rank--;
+    memmove(shape.dim, shape.dim + 1, (size_t)shape.rank * sizeof shape.dim[0]);
+    return shape;
+}
+
+static int64_t layer_parameters(const struct model *model, const char *name)
+{
+    size_t size = strlen(name);
+    int64_t count = 0;
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct variable *v = &model->variables[i];
+        if (v->kind == VARIABLE_PARAMETER && strncmp(v->name, name, size) == 0 &&
+            v->name[size] == '.' && strchr(v->name + size + 1, '.') == NULL)
+            count += shape_count(&v->shape);
+    }
+    return count;
+}
+
+static size_t peak_bytes(const struct strategy_memory *memory)
+{
+    return memory->variable_bytes + memory->arena_bytes + memory->input_bytes;
+}
+
+static json_t *device_json(const struct result *result, int i)
+{
+    const struct strategy_memory *memory = &result->plan.devices[i];
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "device", result->devices[i].name, "samples",
+                     (json_int_t)memory->samples, "state_bytes", (json_int_t)memory->variable_bytes,
+                     "arena_bytes", (json_int_t)memory->arena_bytes, "input_bytes",
+                     (json_int_t)memory->input_bytes, "peak_bytes", (json_int_t)peak_bytes(memory));
+}
+
+static json_t *layer_json(const struct result *result, size_t i)
+{
+    const struct job_layer *layer = &result->job->model.layers[i];
+    struct shape shape = layer_shape(result->graph, i);
+    json_t *dims = json_array();
+    for (int k = 0; k < shape.rank; k++)
+        json_array_append_new(dims, json_integer(shape.dim[k]));
+    return json_pack("{s:s, s:s, s:o, s:I}", "name", layer->name, "type",
+                     layer_type_name(layer->type), "output_shape", dims, "parameters",
+                     (json_int_t)layer_parameters(result->model, layer->name));
+}
+
+static json_t *devices_json(const struct result *result)
+{
+    json_t *list = json_array();
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < result->n_devices; i++)
+        rc = json_array_append_new(list, device_json(result, i));
+    return list;
+}
+
+static json_t *layers_json(const struct result *result)
+{
+    json_t *list = json_array();
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < result->job->model.n_layers; i++)
+        rc = json_array_append_new(list, layer_json(result, i));
+    return list;
+}
+
+static int print_json(const struct result *result, struct err *err)
+{
+    const struct trainer_plan *plan = &result->plan;
+    json_t *root = json_pack(
+        "{s:I, s:o, s:I, s:I, s:f, s:I, s:o}", "parameters", (json_int_t)plan->parameters,
+        "devices", devices_json(result), "steps_per_epoch", (json_int_t)plan->steps_per_epoch,
+        "steps", (json_int_t)plan->steps, "flops_per_step", plan->flops_per_step, "loader_bytes",
+        (json_int_t)plan->input_bytes, "layers", layers_json(result));
+    char *line = root != NULL ? json_line(root) : NULL;
+    json_decref(root);
+    if (line == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    puts(line);
+    free(line);
+    return 0;
+}
+
+static double mib(size_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+static void print_text(const struct result *result)
+{
+    const struct trainer_plan *plan = &result->plan;
+    printf("%-24s %-18s %-20s %12s\n", "layer", "type", "output", "parameters");
+    for (size_t i = 0; i < result->job->model.n_layers; i++) {
+        const struct job_layer *layer = &result->job->model.layers[i];
+        struct shape shape = layer_shape(result->graph, i);
+        char dims[160];
+        printf("%-24s %-18s %-20s %12lld\n", layer->name, layer_type_name(layer->type),
+               shape_format(&shape, dims), (long long)layer_parameters(result->model, layer->name));
+    }
+    printf("\n%-8s %8s %12s %12s %12s %12s  (MiB)\n", "device", "samples", "state", "arena",
+           "input", "peak");
+    for (int i = 0; i < result->n_devices; i++) {
+        const struct strategy_memory *memory = &plan->devices[i];
+        printf("%-8s %8lld %12.2f %12.2f %12.2f %12.2f\n", result->devices[i].name,
+               (long long)memory->samples, mib(memory->variable_bytes), mib(memory->arena_bytes),
+               mib(memory->input_bytes), mib(peak_bytes(memory)));
+    }
+    printf(
+        "\n%lld parameters, %lld steps (%lld an epoch), %.4g GFLOP a step, %.2f MiB for loading\n",
+        (long long)plan->parameters, (long long)plan->steps, (long long)plan->steps_per_epoch,
+        plan->flops_per_step / 1e9, mib(plan->input_bytes));
+}
+
+/* Two samples: the least that a BatchNorm can be trained on. */
+static int build_graph(const struct job *job, struct model **ret_model, struct graph **ret_graph,
+                       struct err *err)
+{
+    struct graph_options options = {.batch = 2, .n_replicas = 1};
+    int rc = model_build(job, &op_registry, ret_model, err);
+    if (rc == 0)
+        rc = graph_build(*ret_model, &op_registry, &options, ret_graph, err);
+    return rc;
+}
+
+int command_plan(const struct command_options *options, struct reporter *reporter, struct err *err)
+{
+    struct job *job = NULL;
+    struct machine machine = {0};
+    struct model *model = NULL;
+    struct graph *graph = NULL;
+    struct device_config devices[LIMIT_DEVICES];
+    struct trainer_config config = {.backend = &backend_cpu, .devices = devices};
+    struct result result = {.devices = devices};
+    (void)reporter;
+    int rc = document_load(options->document, options->devices, &job, err);
+    if (rc == 0)
+        rc = machine_probe(options->cpu_devices, &machine, err);
+    if (rc == 0)
+        rc = machine_resolve(&machine, &job->parallel, devices, &config.n_devices, err);
+    if (rc == 0)
+        rc = build_graph(job, &model, &graph, err);
+    if (rc != 0)
+        goto out;
+    config.job = job;
+    rc = trainer_plan(&config, &result.plan, err);
+    if (rc != 0)
+        goto out;
+    result.job = job;
+    result.n_devices = config.n_devices;
+    result.model = model;
+    result.graph = graph;
+    if (options->json)
+        rc = print_json(&result, err);
+    else
+        print_text(&result);
+    trainer_plan_done(&result.plan);
+out:
+    graph_free(graph);
+    model_free(model);
+    machine_done(&machine);
+    job_free(job);
+    return rc;
+}
