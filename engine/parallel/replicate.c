@@ -52,6 +52,13 @@ static void run_task(void *context)
         comm_abort(strategy->comm);
 }
 
+static int replica_error(const struct strategy *strategy, int rank, struct err *err)
+{
+    if (strategy->config.n_devices == 1)
+        return err->code;
+    return err_context(err, "replica %d on %s", rank, strategy->config.devices[rank].name);
+}
+
 /* The error that made the others stop. */
 static int first_error(const struct strategy *strategy, int n, struct err *err)
 {
@@ -67,10 +74,7 @@ static int first_error(const struct strategy *strategy, int n, struct err *err)
     if (cause == NULL)
         return 0;
     *err = cause->err;
-    int rank = cause->replica.rank;
-    if (strategy->config.n_devices > 1)
-        err_context(err, "replica %d on %s", rank, strategy->config.devices[rank].name);
-    return err->code;
+    return replica_error(strategy, cause->replica.rank, err);
 }
 
 /* Runs `task` on the first n devices, returns when all have. */
@@ -176,7 +180,7 @@ static int start_drivers(struct strategy *strategy, struct err *err)
         int rc = thread_start(device->name, device->cores, device->n_cores, device->n_threads,
                               &driver->thread, err);
         if (rc != 0)
-            return rc;
+            return replica_error(strategy, r, err);
     }
     return 0;
 }

@@ -1,0 +1,223 @@
+/* strategy by replicas: whatever the number of devices and however unequal the chunks, a step is
+ * the single device's. Devices share the machine's cores, one thread each. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/ops/registry.h"
+#include "engine/parallel/strategy.h"
+#include "engine/train/init.h"
+#include "tests/engine/fixture.h"
+#include "tests/lib/checks.h"
+
+enum { IN = 6, CLASSES = 3, MAX_BATCH = 13, MAX_DEVICES = 3, STEPS = 4 };
+
+static const char mlp[] = "[{\"type\": \"Linear\", \"out_features\": 16}, {\"type\": \"ReLU\"},"
+                          " {\"type\": \"Dropout\", \"p\": 0.4},"
+                          " {\"type\": \"Linear\", \"out_features\": 3}]";
+static const char normed[] =
+    "[{\"type\": \"Linear\", \"out_features\": 16}, {\"type\": \"BatchNorm1d\", \"name\": \"bn\"},"
+    " {\"type\": \"ReLU\"}, {\"type\": \"Linear\", \"out_features\": 3}]";
+
+static const struct device_config devices[] = {
+    {.name = "cpu:0", .n_threads = 1},
+    {.name = "cpu:1", .n_threads = 1},
+    {.name = "cpu:2", .n_threads = 1},
+};
+
+struct bench {
+    struct fixture fixture;
+    struct strategy *strategy;
+    int64_t n;
+    float data[MAX_BATCH * IN];
+    int64_t targets[MAX_BATCH];
+};
+
+static struct strategy_config config_of(const struct model *model, int n_devices, const int64_t *n)
+{
+    return (struct strategy_config){
+        .backend = &backend_cpu,
+        .model = model,
+        .devices = devices,
+        .n_devices = n_devices,
+        .train_batches = n,
+        .n_train_batches = 1,
+        .eval_batches = n,
+        .n_eval_batches = 1,
+    };
+}
+
+static void bench_open(struct bench *b, const char *layers, int n_devices, int64_t n)
+{
+    struct err err = ERR_INIT;
+    *b = (struct bench){.n = n};
+    b->fixture = fixture_open("[6]", layers, "CrossEntropyLoss");
+    fixture_fill(b->data, sizeof b->data / sizeof b->data[0], 7);
+    for (int i = 0; i < MAX_BATCH; i++)
+        b->targets[i] = i * i % CLASSES;
+    struct strategy_config config = config_of(b->fixture.model, n_devices, &b->n);
+    ck_assert_msg(strategy_open(&config, &b->strategy, &err) == 0, "%s", err.message);
+    ck_assert_msg(init_all(b->strategy, b->fixture.model, &err) == 0, "%s", err.message);
+}
+
+static void bench_close(struct bench *b)
+{
+    strategy_close(b->strategy);
+    fixture_close(&b->fixture);
+}
+
+static struct strategy_result run(struct bench *b, int64_t number, bool training)
+{
+    struct strategy_result result;
+    struct err err = ERR_INIT;
+    struct batch batch = {b->n, b->data, b->targets};
+    struct step step = {
+        .seed = 1,
+        .number = number,
+        .first_sample = 26,
+        .loss_divisor = graph_loss_divisor(b->fixture.model, b->n),
+        .lr = 0.1,
+    };
+    int rc = training ? strategy_train(b->strategy, &batch, &step, &result, &err)
+                      : strategy_evaluate(b->strategy, &batch, &step, &result, &err);
+    ck_assert_msg(rc == 0, "%s", err.message);
+    return result;
+}
+
+/* A variable's elements, to be freed. */
+static void *read_variable(const struct bench *b, size_t i, size_t *ret_bytes)
+{
+    const struct variable *v = &b->fixture.model->variables[i];
+    struct err err = ERR_INIT;
+    *ret_bytes = (size_t)shape_count(&v->shape) * dtype_size(v->dtype);
+    void *elements = malloc(*ret_bytes);
+    ck_assert_int_eq(strategy_read(b->strategy, (int)i, elements, &err), 0);
+    return elements;
+}
+
+static void compare_parameters(const struct bench *a, const struct bench *b)
+{
+    for (size_t i = 0; i < a->fixture.model->n_variables; i++) {
+        const struct variable *v = &a->fixture.model->variables[i];
+        if (v->kind != VARIABLE_PARAMETER)
+            continue;
+        size_t bytes;
+        float *x = read_variable(a, i, &bytes), *y = read_variable(b, i, &bytes);
+        double worst = 0, largest = 0;
+        for (size_t k = 0; k < bytes / sizeof *x; k++) {
+            worst = fmax(worst, fabs((double)x[k] - (double)y[k]));
+            largest = fmax(largest, fabs((double)y[k]));
+        }
+        ck_assert_msg(worst <= 1e-6 * largest, "%s: differs by %g of %g", v->name, worst, largest);
+        free(x);
+        free(y);
+    }
+}
+
+static const struct {
+    int64_t batch;
+    int devices;
+    int64_t chunks[MAX_DEVICES];
+} spreads[] = {
+    {10, 2, {5, 5}}, {10, 3, {4, 4, 2}}, {13, 2, {7, 6}}, {13, 3, {5, 5, 3}},
+    {7, 2, {4, 3}},  {7, 3, {3, 3, 1}},  {1, 2, {1, 0}},  {1, 3, {1, 0, 0}},
+};
+
+START_TEST(equals_one_device)
+{
+    struct bench one, many;
+    int n_devices = spreads[_i].devices;
+    bench_open(&one, mlp, 1, spreads[_i].batch);
+    bench_open(&many, mlp, n_devices, spreads[_i].batch);
+    for (int64_t number = 1; number <= STEPS; number++) {
+        struct strategy_result a = run(&one, number, true), b = run(&many, number, true);
+        double sum = 0;
+        for (int r = 0; r < n_devices; r++) {
+            ck_assert_int_eq(b.replicas[r].samples, spreads[_i].chunks[r]);
+            sum += b.replicas[r].loss_sum;
+        }
+        ck_assert_double_eq_tol(b.loss, a.loss, 1e-6 * a.loss);
+        ck_assert_double_eq_tol(sum, b.loss * (double)spreads[_i].batch, 1e-12);
+    }
+    compare_parameters(&many, &one);
+
+    struct strategy_result a = run(&one, STEPS, false), b = run(&many, STEPS, false);
+    ck_assert_double_eq_tol(b.loss, a.loss, 1e-6 * a.loss);
+    ck_assert_mem_eq(a.predictions, b.predictions, (size_t)one.n * sizeof a.predictions[0]);
+    bench_close(&one);
+    bench_close(&many);
+}
+END_TEST
+
+/* After a training step the replicas' running statistics differ; an evaluation uses the
+ * controller's everywhere, as a single device that is given them does. */
+START_TEST(evaluates_with_the_controllers_buffers)
+{
+    struct bench one, many;
+    struct err err = ERR_INIT;
+    bench_open(&one, normed, 1, MAX_BATCH);
+    bench_open(&many, normed, 2, MAX_BATCH);
+    run(&many, 1, true);
+    for (size_t i = 0; i < one.fixture.model->n_variables; i++) {
+        size_t bytes;
+        void *elements = read_variable(&many, i, &bytes);
+        ck_assert_int_eq(strategy_write(one.strategy, (int)i, elements, &err), 0);
+        free(elements);
+    }
+    struct strategy_result a = run(&one, 2, false), b = run(&many, 2, false);
+    ck_assert_double_eq_tol(b.loss, a.loss, 1e-6 * a.loss);
+    bench_close(&one);
+    bench_close(&many);
+}
+END_TEST
+
+START_TEST(plans_each_device)
+{
+    struct fixture fixture = fixture_open("[6]", mlp, "CrossEntropyLoss");
+    struct strategy_memory memory[MAX_DEVICES];
+    struct err err = ERR_INIT;
+    double flops;
+    const int64_t batch = 10;
+    struct strategy_config config = config_of(fixture.model, 3, &batch);
+    ck_assert_int_eq(strategy_plan(&config, memory, &flops, &err), 0);
+    ck_assert_double_gt(flops, 0);
+    const int64_t chunks[] = {4, 4, 2};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(memory[i].samples, chunks[i]);
+        ck_assert_uint_eq(memory[i].input_bytes,
+                          (size_t)chunks[i] * (IN * sizeof(float) + sizeof(int64_t)));
+        ck_assert_uint_eq(memory[i].variable_bytes, memory[0].variable_bytes);
+        ck_assert_uint_gt(memory[i].arena_bytes, 0);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
+START_TEST(a_failing_device_is_named)
+{
+    struct fixture fixture = fixture_open("[6]", mlp, "CrossEntropyLoss");
+    const int no_such_core = 1 << 16;
+    struct device_config broken[] = {devices[0], devices[1]};
+    broken[1].cores = &no_such_core;
+    broken[1].n_cores = 1;
+    struct err err = ERR_INIT;
+    struct strategy *strategy;
+    const int64_t batch = 10;
+    struct strategy_config config = config_of(fixture.model, 2, &batch);
+    config.devices = broken;
+    ck_assert_int_ne(strategy_open(&config, &strategy, &err), 0);
+    ck_assert_msg(strncmp(err.message, "replica 1 on cpu:1: ", 20) == 0, "%s", err.message);
+    fixture_close(&fixture);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("strategy");
+    TCase *tcase = checks_case(suite, "replicate", 60);
+    tcase_add_loop_test(tcase, equals_one_device, 0, (int)(sizeof spreads / sizeof spreads[0]));
+    tcase_add_test(tcase, evaluates_with_the_controllers_buffers);
+    tcase_add_test(tcase, plans_each_device);
+    tcase_add_test(tcase, a_failing_device_is_named);
+    return checks_run(suite);
+}
