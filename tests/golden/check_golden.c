@@ -1,0 +1,162 @@
+/* The whole engine against PyTorch: the cases of generate.py, trained here on one and on two
+ * devices.
+ *
+ * Losses must agree to 1e-5 relative, each tensor to max|a-b| <= 1e-5 * max|b|, counts exactly. The
+ * paths in the documents are relative to tests/golden, where the test runs. */
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/train/safetensors.h"
+#include "engine/train/trainer.h"
+#include "engine/worker/machine.h"
+#include "tests/lib/checks.h"
+
+static const char *const cases[] = {
+    "mlp-plain", "mlp-momentum", "mlp-nesterov", "mlp-mse",
+    "cnn-plain", "cnn-momentum", "cnn-nesterov",
+};
+enum { N_CASES = sizeof cases / sizeof cases[0], MAX_STEPS = 16 };
+static const double tolerance = 1e-5;
+
+struct run {
+    double loss[MAX_STEPS];
+    size_t steps;
+};
+
+static void take_report(void *context, const struct report *report)
+{
+    struct run *run = context;
+    if (report->type != REPORT_PROGRESS)
+        return;
+    ck_assert_uint_lt(run->steps, MAX_STEPS);
+    run->loss[run->steps++] = report->loss;
+}
+
+static void take_line(void *context, const char *line)
+{
+    (void)context;
+    (void)line;
+}
+
+static struct run train(const json_t *document, int n_devices, const char *output)
+{
+    struct job *job;
+    struct machine machine;
+    struct err err = ERR_INIT;
+    struct run run = {0};
+    ck_assert_msg(job_from_json(document, &job, &err) == 0, "%s: %s", err.path, err.message);
+    ck_assert_int_eq(machine_probe((size_t)n_devices, &machine, &err), 0);
+    for (int i = 0; i < n_devices; i++)
+        machine.devices[i].n_threads = 1;
+    struct trainer_config config = {
+        .job = job,
+        .backend = &backend_cpu,
+        .devices = machine.devices,
+        .n_devices = n_devices,
+        .output = output,
+        .stop = &(volatile sig_atomic_t){0},
+        .sink = {take_report, take_line, &run},
+    };
+    ck_assert_msg(trainer_run(&config, &err) == 0, "%s: %s", err.path, err.message);
+    machine_done(&machine);
+    job_free(job);
+    return run;
+}
+
+static void compare_losses(const struct run *run, const json_t *wanted)
+{
+    ck_assert_uint_eq(run->steps, json_array_size(wanted));
+    for (size_t i = 0; i < run->steps; i++) {
+        double b = json_number_value(json_array_get(wanted, i));
+        ck_assert_msg(fabs(run->loss[i] - b) <= tolerance * fabs(b), "step %zu: %.9g, PyTorch %.9g",
+                      i + 1, run->loss[i], b);
+    }
+}
+
+static void compare_floats(const char *name, const float *a, const float *b, size_t n)
+{
+    double worst = 0, largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+        largest = fmax(largest, fabs((double)b[i]));
+    }
+    ck_assert_msg(worst <= tolerance * largest, "%s: differs by %.3g of at most %.3g", name, worst,
+                  largest);
+}
+
+static void compare_weights(const char *ours, const char *wanted)
+{
+    struct safetensors *a, *b;
+    struct err err = ERR_INIT;
+    ck_assert_msg(safetensors_open(ours, &a, &err) == 0, "%s", err.message);
+    ck_assert_msg(safetensors_open(wanted, &b, &err) == 0, "%s", err.message);
+    ck_assert_uint_eq(safetensors_count(a), safetensors_count(b));
+    for (size_t i = 0; i < safetensors_count(b); i++) {
+        const struct safetensor *y = safetensors_at(b, i);
+        const struct safetensor *x = safetensors_find(a, y->name);
+        ck_assert_msg(x != NULL, "%s is missing", y->name);
+        ck_assert_int_eq(x->dtype, y->dtype);
+        ck_assert_msg(shape_equal(&x->shape, &y->shape), "%s has another shape", y->name);
+        if (y->dtype == DTYPE_F32)
+            compare_floats(y->name, x->data, y->data, y->bytes / sizeof(float));
+        else
+            ck_assert_mem_eq(x->data, y->data, y->bytes);
+    }
+    safetensors_close(a);
+    safetensors_close(b);
+}
+
+static void check_case(const char *name, int n_devices)
+{
+    char path[PATH_MAX], output[PATH_MAX];
+    json_error_t error;
+    snprintf(path, sizeof path, "%s.json", name);
+    json_t *golden = json_load_file(path, 0, &error);
+    ck_assert_msg(golden != NULL, "%s: %s", path, error.text);
+    snprintf(output, sizeof output, "%s/%s-%d", checks_scratch(), name, n_devices);
+    struct run run = train(json_object_get(golden, "job"), n_devices, output);
+
+    char key[8], weights[PATH_MAX + 32];
+    snprintf(key, sizeof key, "%d", n_devices);
+    compare_losses(&run, json_object_get(json_object_get(golden, "losses"), key));
+    snprintf(path, sizeof path, "%s-%d-final.safetensors", name, n_devices);
+    snprintf(weights, sizeof weights, "%s/weights.safetensors", output);
+    compare_weights(weights, path);
+    json_decref(golden);
+}
+
+START_TEST(one_device)
+{
+    check_case(cases[_i], 1);
+}
+END_TEST
+
+START_TEST(two_devices)
+{
+    check_case(cases[_i], 2);
+}
+END_TEST
+
+int main(void)
+{
+    const char *source = getenv("srcdir");
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s/tests/golden", source != NULL ? source : ".");
+    if (chdir(folder) != 0) {
+        perror(folder);
+        return EXIT_FAILURE;
+    }
+    checks_scratch(); /* one for all of the forked tests */
+    Suite *suite = suite_create("golden");
+    TCase *tcase = checks_case(suite, "pytorch", 60);
+    tcase_add_loop_test(tcase, one_device, 0, N_CASES);
+    tcase_add_loop_test(tcase, two_devices, 0, N_CASES);
+    int status = checks_run(suite);
+    checks_scratch_remove();
+    return status;
+}

@@ -1,0 +1,18 @@
+# tests/golden: the engine against PyTorch's own steps; generate.py makes the files.
+check_PROGRAMS += tests/golden/check_golden
+TESTS += tests/golden/check_golden
+tests_golden_check_golden_SOURCES = tests/golden/check_golden.c
+tests_golden_check_golden_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_golden_check_golden_LDADD = $(ENGINE_TEST_LIBS)
+EXTRA_DIST += tests/golden/generate.py
+EXTRA_DIST += \
+	tests/golden/mlp-inputs.idx tests/golden/mlp-targets.idx tests/golden/mlp-initial.safetensors \
+	tests/golden/cnn-inputs.idx tests/golden/cnn-targets.idx tests/golden/cnn-initial.safetensors
+EXTRA_DIST += \
+	tests/golden/mlp-plain.json tests/golden/mlp-plain-1-final.safetensors tests/golden/mlp-plain-2-final.safetensors \
+	tests/golden/mlp-momentum.json tests/golden/mlp-momentum-1-final.safetensors tests/golden/mlp-momentum-2-final.safetensors \
+	tests/golden/mlp-nesterov.json tests/golden/mlp-nesterov-1-final.safetensors tests/golden/mlp-nesterov-2-final.safetensors \
+	tests/golden/mlp-mse.json tests/golden/mlp-mse-1-final.safetensors tests/golden/mlp-mse-2-final.safetensors \
+	tests/golden/cnn-plain.json tests/golden/cnn-plain-1-final.safetensors tests/golden/cnn-plain-2-final.safetensors \
+	tests/golden/cnn-momentum.json tests/golden/cnn-momentum-1-final.safetensors tests/golden/cnn-momentum-2-final.safetensors \
+	tests/golden/cnn-nesterov.json tests/golden/cnn-nesterov-1-final.safetensors tests/golden/cnn-nesterov-2-final.safetensors
