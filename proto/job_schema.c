@@ -1,0 +1,250 @@
+/* job_schema.c: a schema from the tables, one function a kind of field.
+ *
+ * A failed allocation anywhere gives NULL: set() and append() pass it on, as json_list_append does.
+ */
+#include "proto/job_schema.h"
+
+#include <string.h>
+
+#include "proto/job.h"
+#include "proto/job_kinds.h"
+#include "proto/job_rows.h"
+#include "proto/json.h"
+
+#define PLAIN_CHAR "[^\\u0000-\\u001f\\u007f]"
+#define NAME_PART "[^.\\u0000-\\u001f\\u007f]+"
+
+static json_t *object_schema(const struct object_def *def);
+
+/* Adds a keyword, taking `value`; returns the schema, NULL if either is NULL. */
+static json_t *set(json_t *schema, const char *keyword, json_t *value)
+{
+    if (schema == NULL || json_object_set_new(schema, keyword, value) != 0) {
+        if (schema == NULL)
+            json_decref(value);
+        json_decref(schema);
+        return NULL;
+    }
+    return schema;
+}
+
+static json_t *typed(const char *type)
+{
+    return json_pack("{s:s}", "type", type);
+}
+
+static json_t *int_schema(const struct field *field)
+{
+    json_t *schema = set(typed("integer"), "minimum", json_integer(field->imin));
+    if (field->imax < INT64_MAX)
+        schema = set(schema, "maximum", json_integer(field->imax));
+    return schema;
+}
+
+static json_t *number_schema(const struct field *field)
+{
+    json_t *schema = typed("number");
+    if (field->dmin > -REAL_MAX)
+        schema = set(schema, field->flags & FIELD_ABOVE ? "exclusiveMinimum" : "minimum",
+                     job_number_value(field->dmin));
+    if (field->dmax < REAL_MAX)
+        schema = set(schema, "maximum", job_number_value(field->dmax));
+    return schema;
+}
+
+static json_t *bool_schema(const struct field *field)
+{
+    (void)field;
+    return typed("boolean");
+}
+
+static json_t *string_schema(const struct field *field, const char *pattern)
+{
+    json_t *schema = set(typed("string"), "minLength", json_integer(field->imin));
+    schema = set(schema, "maxLength", json_integer(field->imax));
+    return set(schema, "pattern", json_string(pattern));
+}
+
+static json_t *text_schema(const struct field *field)
+{
+    return string_schema(field, "^" PLAIN_CHAR "*$");
+}
+
+static json_t *layer_name_schema(const struct field *field)
+{
+    return string_schema(field, "^(?!input$)" NAME_PART "(\\." NAME_PART ")*$");
+}
+
+static json_t *choice_schema(const struct field *field)
+{
+    json_t *names = json_array();
+    for (const struct choice *c = field->choices; c->name != NULL; c++)
+        names = json_list_append(names, json_string(c->name));
+    return set(json_object(), "enum", names);
+}
+
+/* A list of `items`, taking them. */
+static json_t *list_schema(json_t *items, json_int_t least, json_int_t most)
+{
+    json_t *schema = set(typed("array"), "items", items);
+    schema = set(schema, "minItems", json_integer(least));
+    return set(schema, "maxItems", json_integer(most));
+}
+
+static json_t *flags_schema(const struct field *field)
+{
+    return set(typed("array"), "items", choice_schema(field));
+}
+
+static json_t *fixed_schema(const struct field *field)
+{
+    return set(json_object(), "const", json_loads(field->fallback, JSON_DECODE_ANY, NULL));
+}
+
+/* One of two schemas, taking both. */
+static json_t *either(json_t *a, json_t *b)
+{
+    return set(json_object(), "anyOf", json_list_append(json_list_append(json_array(), a), b));
+}
+
+static json_t *pair_schema(const struct field *field)
+{
+    return either(int_schema(field), list_schema(int_schema(field), 2, 2));
+}
+
+static json_t *shape_schema(const struct field *field)
+{
+    return list_schema(int_schema(field), 1, LIMIT_RANK - 1);
+}
+
+static json_t *numbers_schema(const struct field *field)
+{
+    return either(number_schema(field),
+                  list_schema(number_schema(field), field->imin, field->imax));
+}
+
+static json_t *every_schema(const struct field *field)
+{
+    char pattern[160] = "^(never|[1-9][0-9]{0,12} (";
+    bool first = true;
+    for (const struct every_unit_def *unit = job_every_units; unit->name != NULL; unit++) {
+        if (unit->unit == EVERY_SECONDS && field->flags & FIELD_UNTIMED)
+            continue;
+        strcat(pattern, first ? "" : "|");
+        strcat(pattern, unit->name);
+        first = false;
+    }
+    strcat(pattern, "))$");
+    return set(typed("string"), "pattern", json_string(pattern));
+}
+
+static json_t *names_schema(const struct field *field)
+{
+    return list_schema(typed("string"), field->imin, field->imax);
+}
+
+static json_t *devices_schema(const struct field *field)
+{
+    json_t *name =
+        set(typed("string"), "pattern", json_string("^(cpu|cuda)(:(0|[1-9][0-9]{0,5}))?$"));
+    json_t *list = list_schema(name, field->imin, field->imax);
+    return either(either(int_schema(field), json_pack("{s:s}", "const", "all")), list);
+}
+
+static json_t *inner_schema(const struct field *field)
+{
+    return object_schema(field->object);
+}
+
+static json_t *objects_schema(const struct field *field)
+{
+    return list_schema(object_schema(field->object), field->imin, field->imax);
+}
+
+static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field) = {
+    [FIELD_INT] = int_schema,
+    [FIELD_NUMBER] = number_schema,
+    [FIELD_BOOL] = bool_schema,
+    [FIELD_NAME] = text_schema,
+    [FIELD_LAYER_NAME] = layer_name_schema,
+    [FIELD_PATH] = text_schema,
+    [FIELD_CHOICE] = choice_schema,
+    [FIELD_FLAGS] = flags_schema,
+    [FIELD_FIXED] = fixed_schema,
+    [FIELD_PAIR] = pair_schema,
+    [FIELD_SHAPE] = shape_schema,
+    [FIELD_NUMBERS] = numbers_schema,
+    [FIELD_EVERY] = every_schema,
+    [FIELD_NAMES] = names_schema,
+    [FIELD_DEVICES] = devices_schema,
+    [FIELD_OBJECT] = inner_schema,
+    [FIELD_OBJECTS] = objects_schema,
+};
+
+static json_t *field_schema(const struct field *field)
+{
+    json_t *schema = set(kind_schemas[field->kind](field), "description", json_string(field->help));
+    if (field->fallback != NULL && (field->flags & FIELD_REQUIRED) == 0)
+        schema = set(schema, "default", json_loads(field->fallback, JSON_DECODE_ANY, NULL));
+    return schema;
+}
+
+/* Adds rows to an object's properties and to the list of the required ones. */
+static void add_fields(const struct field *fields, json_t **properties, json_t **required)
+{
+    for (; fields != NULL && fields->name != NULL; fields++) {
+        *properties = set(*properties, fields->name, field_schema(fields));
+        if (fields->flags & FIELD_REQUIRED)
+            *required = json_list_append(*required, json_string(fields->name));
+    }
+}
+
+/* The keys of an object whose tag is `choice`, or of one without a tag. */
+static json_t *keys_schema(const struct object_def *def, const struct choice *choice)
+{
+    json_t *properties = json_object(), *required = json_array();
+    add_fields(def->fields, &properties, &required);
+    if (choice != NULL) {
+        json_t *tag =
+            json_pack("{s:s, s:s}", "const", choice->name, "description", def->fields[0].help);
+        properties = set(properties, def->fields[0].name, tag);
+        add_fields(choice->fields, &properties, &required);
+    }
+    json_t *schema = set(typed("object"), "properties", properties);
+    schema = set(schema, "required", required);
+    return set(schema, "additionalProperties", json_false());
+}
+
+static json_t *one_of_schema(const char *const names[2])
+{
+    json_t *list = json_array();
+    for (int i = 0; i < 2; i++)
+        list = json_list_append(list, json_pack("{s:[s]}", "required", names[i]));
+    return list;
+}
+
+static json_t *object_schema(const struct object_def *def)
+{
+    if (!def->tagged) {
+        json_t *schema = keys_schema(def, NULL);
+        return def->one_of[0] != NULL ? set(schema, "oneOf", one_of_schema(def->one_of)) : schema;
+    }
+    json_t *variants = json_array();
+    for (const struct choice *c = def->fields[0].choices; c->name != NULL; c++)
+        variants = json_list_append(variants, keys_schema(def, c));
+    return set(json_object(), "oneOf", variants);
+}
+
+json_t *job_schema(void)
+{
+    json_t *schema =
+        json_pack("{s:s, s:s}", "$schema", "https://json-schema.org/draft/2020-12/schema", "title",
+                  "A training job for traind, version 1");
+    json_t *keys = object_schema(&job_object);
+    if (schema == NULL || keys == NULL || json_object_update(schema, keys) != 0) {
+        json_decref(schema);
+        schema = NULL;
+    }
+    json_decref(keys);
+    return schema;
+}
