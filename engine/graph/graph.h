@@ -22,15 +22,16 @@ enum value_kind {
 };
 
 struct value {
-    int id; /* index into graph->values */
-    const char *name;
+    int id;           /* index into graph->values */
+    const char *name; /* the variable's, "data", "target"; NULL: an activation */
     struct shape shape;
     enum dtype dtype;
     enum value_kind kind;
     int variable;          /* VALUE_VARIABLE */
     struct node *producer; /* NULL for data, targets and variables */
-    bool needs_grad;
-    bool output; /* the host reads it after the step */
+    bool needs_grad;       /* a trained parameter is upstream */
+    struct value *grad;    /* its gradient as the nodes so far make it; NULL: none */
+    bool output;           /* the host reads it after the step */
 };
 
 enum phase { PHASE_FORWARD, PHASE_INPUT_GRAD, PHASE_WEIGHT_GRAD, PHASE_REDUCE, PHASE_UPDATE };
@@ -39,7 +40,7 @@ struct node {
     int id; /* index into graph->nodes */
     const struct op_def *op;
     const void *attr; /* the op's struct in engine/ops/attr.h, or NULL */
-    const char *name; /* its layer's name */
+    const char *name; /* its layer's name; the parameter's for an update */
     int layer;        /* index into the job's layers; -1: none */
     enum phase phase;
     int n_in, n_out;
@@ -60,11 +61,11 @@ struct graph {
     const struct model *model;
     struct graph_options options;
     struct node **nodes;
-    size_t n_nodes, nodes_size;
+    size_t n_nodes, nodes_capacity;
     struct value **values;
-    size_t n_values, values_size;
+    size_t n_values, values_capacity;
     struct value *data, *target; /* NULL when the replica rests */
-    struct value *output;        /* the last layer's */
+    struct value *output;        /* the last layer's; the host reads it when not training */
     struct value
         *loss; /* F64 [1]: the SUM of the samples' (cross entropy) or elements' (MSE) losses */
     struct value

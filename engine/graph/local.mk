@@ -1,4 +1,13 @@
 engine_libengine_a_SOURCES += \
+	%D%/autograd.c \
+	%D%/build.c \
+	%D%/build.h \
+	%D%/dump.c \
+	%D%/forward.c \
+	%D%/graph.c \
 	%D%/graph.h \
+	%D%/model.c \
 	%D%/model.h \
-	%D%/op.h
+	%D%/op.c \
+	%D%/op.h \
+	%D%/update.c

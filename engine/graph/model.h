@@ -28,9 +28,13 @@ struct variable {
     struct shape shape;
     enum dtype dtype;
     enum variable_kind kind;
-    int of; /* the parameter that a gradient or optimizer state belongs to, else -1 */
+    int of;       /* the parameter that a gradient or optimizer state belongs to, else -1 */
+    int gradient; /* a parameter's gradient; -1: none flows to it, it is never updated */
+    int state;    /* a parameter's first variable of optimizer state; -1: none */
     struct init_rule init;
 };
+
+enum { OPTIMIZER_MAX_STATE = 3 };
 
 /* Parameters and buffers stand in the order of a PyTorch state_dict; then the gradients, in the
  * order in which backward makes them; then the optimizer's state. */
@@ -39,13 +43,21 @@ struct model {
     struct arena *arena;
     struct variable *variables;
     size_t n_variables;
-    struct shape output;     /* of one sample: the last layer's */
-    struct shape target;     /* of one sample: [] for class numbers, else the output's */
-    enum dtype target_dtype; /* DTYPE_I64: class numbers */
+    int first_gradient, n_gradients; /* the gradients' run; 0: there is none */
+    struct shape output;             /* of one sample: the last layer's */
+    struct shape target;             /* of one sample: [] for class numbers, else the output's */
+    enum dtype target_dtype;         /* DTYPE_I64: class numbers */
     int64_t classes; /* size of the output's class dimension under CrossEntropyLoss (and of a flat
                         output under MSELoss, where integer labels become one-hot rows); 0: none */
     int64_t n_parameters; /* elements of all parameters */
+    int64_t loss_terms;   /* terms of a sample that a mean of the loss divides by */
 };
+
+/* The buckets in which gradients are all-reduced: a run of gradient variables in the order in which
+ * backward makes them, at least bucket_bytes together but for the last. Returns the last variable
+ * of the bucket that begins with gradient `first`. A function of the model alone, so that replicas
+ * with other batches, or resting, agree. */
+int model_bucket_end(const struct model *model, int first, size_t bucket_bytes);
 
 struct op_registry; /* engine/graph/op.h */
 

@@ -10,15 +10,21 @@ struct build;
 struct op_def {
     const char *name; /* "conv2d"; a backend's kernel carries the same */
 
-    /* The layer type that this op implements, or -1. build makes the layer's variables and nodes.
-     * `in` holds n_in values. Errors: ERR_MODEL_SHAPE (build_shape_error). */
-    int layer;
+    /* A layer's op: makes the layer's variables and nodes and sets *ret_out. `in` holds n_in float
+     * values, as many as `inputs` allows. Errors: ERR_MODEL_SHAPE (build_shape_error), ERR_NOMEM.
+     */
     int (*build)(struct build *build, const struct job_layer *layer, struct value *const *in,
                  int n_in, struct value **ret_out, struct err *err);
+    struct {
+        int min, max;
+    } inputs; /* of a layer; 0, 0: exactly one */
 
     /* Appends nodes that compute the gradients of `node` from those of its outputs (out_grad[i]
      * NULL: none flows). Sets in_grad[i] for each input that needs one; a parameter's gradient is
-     * written to its gradient variable instead (build_gradient). NULL: nothing flows back. */
+     * written to its gradient variable instead (build_gradient). NULL: nothing flows back. Where
+     * weight gradient and input gradient are two nodes, the weight gradient comes first: then the
+     * activation that it reads is dead before the input gradient needs memory, and its all-reduce
+     * starts sooner. */
     int (*grad)(struct build *build, const struct node *node, struct value *const *out_grad,
                 struct value **in_grad, struct err *err);
 
@@ -28,32 +34,70 @@ struct op_def {
     unsigned mutates; /* bit i: in[i] is written in place */
 };
 
+/* A loss, the last op of forward. */
+struct loss_def {
+    /* Sets the model's target, target_dtype, classes and loss_terms from its output's shape.
+     * Errors: ERR_MODEL_SHAPE. */
+    int (*target)(struct model *model, struct err *err);
+    /* Appends the loss of build_graph's output and target: *ret_loss F64 [1]; *ret_grad the
+     * output's gradient where ret_grad is not NULL. */
+    int (*build)(struct build *build, struct value *output, struct value *target,
+                 struct value **ret_loss, struct value **ret_grad, struct err *err);
+    /* Appends what the host reads as the prediction. NULL: there is none. */
+    int (*predict)(struct build *build, struct value *output, struct value **ret_prediction,
+                   struct err *err);
+};
+
+/* An optimizer. */
+struct optimizer_def {
+    /* Names of the state that a parameter needs under this job ("momentum_buffer"), its shape the
+     * parameter's; writes at most OPTIMIZER_MAX_STATE, returns how many. */
+    int (*state)(const struct job_optimizer *optimizer, const char **ret_names);
+    /* Appends the update of a parameter. `state` as `state` named it. */
+    int (*build)(struct build *build, struct value *parameter, struct value *gradient,
+                 struct value *const *state, struct err *err);
+};
+
 struct op_registry {
     const struct op_def *const *ops;
     size_t n_ops;
+    const struct op_def *const *layers;            /* by enum layer_type */
+    const struct loss_def *const *losses;          /* by enum loss_type */
+    const struct optimizer_def *const *optimizers; /* by enum optimizer_type */
 };
 
+/* NULL: there is none of this name. */
 const struct op_def *op_find(const struct op_registry *ops, const char *name);
 
-/* For build and grad functions. Each returns NULL with `err` set when memory is short. */
+/* For the functions above. Each that returns a pointer returns NULL with `err` set when memory is
+ * short. */
+const struct job *build_job(const struct build *build);
 bool build_training(const struct build *build);
+int build_layer(const struct build *build); /* index of the layer that is being built */
 struct value *build_parameter(struct build *build, const struct job_layer *layer,
                               const char *suffix, struct shape shape, struct init_rule init,
                               struct err *err);
 struct value *build_buffer(struct build *build, const struct job_layer *layer, const char *suffix,
                            struct shape shape, enum dtype dtype, struct init_rule init,
                            struct err *err);
-/* The gradient variable of a parameter. */
+/* The gradient variable of a parameter, about to be written by the next node. */
 struct value *build_gradient(struct build *build, const struct value *parameter, struct err *err);
-/* A node with its output values still to be made. `attr` is copied into the arena. */
+/* Appends a node; its inputs and outputs are still to be given. `attr` is copied into the arena;
+ * NULL: none. */
 struct node *build_node(struct build *build, const char *op, enum phase phase, const void *attr,
                         size_t attr_size, struct err *err);
+/* The same for a gradient: layer, name and attributes are those of `forward`. */
+struct node *build_grad_node(struct build *build, const char *op, enum phase phase,
+                             const struct node *forward, struct err *err);
 void build_in(struct node *node, struct value *value); /* value NULL: absent */
 struct value *build_out(struct build *build, struct node *node, struct shape shape,
                         enum dtype dtype, struct err *err);
-void build_out_value(struct node *node, struct value *value); /* a variable */
+/* An output that is a variable; NULL: not wanted. */
+void build_out_value(struct node *node, struct value *value);
 /* ERR_MODEL_SHAPE at /model/layers/I: "layer \"fc\" (Linear): …". */
 int build_shape_error(const struct build *build, const struct job_layer *layer, struct err *err,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* A shape with N for the batch, as errors show it: "[N, 128]"; returns `buf`. */
+const char *build_shape_text(const struct shape *shape, char buf[static SHAPE_TEXT]);
 
 #endif

@@ -1,4 +1,4 @@
-/* registry.h: all ops of ops.def. */
+/* registry.h: all ops of ops.def, and the losses and optimizers made of them. */
 #ifndef ENGINE_OPS_REGISTRY_H
 #define ENGINE_OPS_REGISTRY_H
 
@@ -7,6 +7,9 @@
 #define OP(name) extern const struct op_def op_##name;
 #include "engine/ops/ops.def"
 #undef OP
+
+extern const struct loss_def loss_cross_entropy, loss_mse;
+extern const struct optimizer_def optimizer_sgd;
 
 extern const struct op_registry op_registry;
 

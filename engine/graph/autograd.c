@@ -1,0 +1,117 @@
+/* autograd.c: gradient nodes, in the reverse order of forward.
+ *
+ * Each node's `grad` turns the gradients of its outputs into those of its inputs. A value that
+ * several nodes read gets the sum of their contributions, added as they come, so that each
+ * contribution's memory is free again at once.
+ */
+#include "engine/graph/build.h"
+
+/* Adds a contribution to a value's gradient. */
+static int accumulate(struct build *build, const struct node *node, struct value *value,
+                      struct value *contribution, struct err *err)
+{
+    if (value->grad == NULL) {
+        value->grad = contribution;
+        return 0;
+    }
+    struct node *add = build_grad_node(build, "add", PHASE_INPUT_GRAD, node, err);
+    if (add == NULL)
+        return err->code;
+    build_in(add, value->grad);
+    build_in(add, contribution);
+    struct value *sum = build_out(build, add, value->shape, value->dtype, err);
+    if (sum == NULL)
+        return err->code;
+    value->grad = sum;
+    return 0;
+}
+
+static bool outputs_grad(const struct node *node, struct value **ret_grad)
+{
+    bool any = false;
+    for (int i = 0; i < node->n_out; i++) {
+        ret_grad[i] = node->out[i] == NULL ? NULL : node->out[i]->grad;
+        any |= ret_grad[i] != NULL;
+    }
+    return any;
+}
+
+static bool inputs_need_grad(const struct node *node)
+{
+    for (int i = 0; i < node->n_in; i++)
+        if (node->in[i] != NULL && node->in[i]->needs_grad)
+            return true;
+    return false;
+}
+
+static int node_grad(struct build *build, const struct node *node, struct err *err)
+{
+    struct value *out_grad[NODE_MAX_OUT] = {NULL}, *in_grad[NODE_MAX_IN] = {NULL};
+    if (node->op->grad == NULL || !inputs_need_grad(node) || !outputs_grad(node, out_grad))
+        return 0;
+    int rc = node->op->grad(build, node, out_grad, in_grad, err);
+    for (int i = 0; rc == 0 && i < node->n_in; i++)
+        if (in_grad[i] != NULL)
+            rc = accumulate(build, node, node->in[i], in_grad[i], err);
+    return rc;
+}
+
+static struct node *range_node(struct build *build, const char *op, enum phase phase, int first,
+                               int last, struct err *err)
+{
+    struct value *from = build_variable(build, first, err);
+    struct value *to = from == NULL ? NULL : build_variable(build, last, err);
+    if (to == NULL)
+        return NULL;
+    build_at(build, -1, "gradients");
+    struct node *node = build_node(build, op, phase, NULL, 0, err);
+    if (node == NULL)
+        return NULL;
+    build_in(node, from);
+    build_in(node, to);
+    return node;
+}
+
+/* All-reduces each bucket whose last gradient has been made. */
+static int reduce_buckets(struct build *build, struct err *err)
+{
+    const struct model *model = build->graph->model;
+    while (build->bucket_first >= 0) {
+        int last = model_bucket_end(model, build->bucket_first, build->graph->options.bucket_bytes);
+        if (build->variables[last] == NULL)
+            return 0;
+        if (range_node(build, "all_reduce", PHASE_REDUCE, build->bucket_first, last, err) == NULL)
+            return err->code;
+        bool more = last + 1 < model->first_gradient + model->n_gradients;
+        build->bucket_first = more ? last + 1 : -1;
+    }
+    return 0;
+}
+
+int autograd_build(struct build *build, struct value *output_grad, struct err *err)
+{
+    struct graph *graph = build->graph;
+    graph->output->grad = output_grad;
+    for (size_t i = graph->n_nodes; i-- > 0;) {
+        int rc = node_grad(build, graph->nodes[i], err);
+        if (rc == 0)
+            rc = reduce_buckets(build, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+int autograd_build_rest(struct build *build, struct err *err)
+{
+    const struct model *model = build->graph->model;
+    int first = model->first_gradient, last = first + model->n_gradients - 1;
+    if (model->n_gradients == 0)
+        return 0;
+    if (range_node(build, "zero", PHASE_WEIGHT_GRAD, first, last, err) == NULL)
+        return err->code;
+    for (int i = first; i <= last; i++)
+        if (build_variable(build, i, err) == NULL)
+            return err->code;
+    return reduce_buckets(build, err);
+}

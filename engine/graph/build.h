@@ -1,0 +1,51 @@
+/* build.h: the graph under construction. Private to engine/graph; ops see op.h.
+ *
+ * Layers are built in the job's order every time, so their variables are met in the same order
+ * every time: the first time (model_build) they are made, later they are only counted through.
+ */
+#ifndef ENGINE_GRAPH_BUILD_H
+#define ENGINE_GRAPH_BUILD_H
+
+#include "engine/graph/op.h"
+
+struct build {
+    const struct op_registry *ops;
+    const struct job *job;
+    struct graph *graph;
+    struct model *found;      /* grows while the variables are found; NULL: they are known */
+    size_t variable_capacity; /* of found->variables */
+    size_t next_variable;     /* the next parameter or buffer that a layer will ask for */
+    struct value **variables; /* by variable: its value in this graph, NULL: not used yet */
+    size_t variables_capacity;
+    int bucket_first; /* the first gradient that no all-reduce has summed yet; -1: none is left */
+    int layer;        /* of the nodes being made; -1: none */
+    const char *name; /* of the nodes being made */
+};
+
+/* The value of a variable in this graph, made when it is first asked for. */
+struct value *build_variable(struct build *build, int variable, struct err *err);
+/* A new value; `name` outlives the graph. Errors: also ERR_MODEL_SHAPE (too large). */
+struct value *build_value(struct build *build, enum value_kind kind, const char *name,
+                          struct shape shape, enum dtype dtype, struct err *err);
+/* A new variable of the model that is being found; its index, or an error. */
+int build_found(struct build *build, const struct variable *variable, struct err *err);
+/* Sets what the next nodes belong to. */
+void build_at(struct build *build, int layer, const char *name);
+
+/* forward.c: data and layers up to graph->output; a layer that nothing reads leaves no node. */
+int forward_build(struct build *build, struct err *err);
+/* The target, the loss, the prediction; *ret_grad is the output's gradient, NULL: none is needed.
+ */
+int forward_build_loss(struct build *build, struct value **ret_grad, struct err *err);
+/* autograd.c: gradients of all that needs one, from output_grad back; all-reduce nodes among them.
+ */
+int autograd_build(struct build *build, struct value *output_grad, struct err *err);
+/* The gradients of a replica that rests: zero, and the same all-reduce nodes. */
+int autograd_build_rest(struct build *build, struct err *err);
+/* update.c: an update node for each parameter that has a gradient. */
+int update_build(struct build *build, struct err *err);
+
+/* graph.c: an empty graph, as graph_build and model_build need it; freed with graph_free. */
+int graph_new(const struct model *model, const struct graph_options *options,
+              struct graph **ret_graph, struct err *err);
+#endif

@@ -1,0 +1,171 @@
+/* forward.c: the job's layers as nodes, in their order, then the loss. */
+#include "engine/graph/build.h"
+
+#include <string.h>
+
+static const char *const input_name = "input";
+
+static struct shape with_batch(const struct shape *sample, int64_t batch)
+{
+    struct shape shape = {.rank = sample->rank + 1, .dim = {batch}};
+    memcpy(shape.dim + 1, sample->dim, (size_t)sample->rank * sizeof sample->dim[0]);
+    return shape;
+}
+
+static struct value *build_data(struct build *build, struct err *err)
+{
+    static const enum dtype dtypes[] = {[JOB_FLOAT32] = DTYPE_F32, [JOB_INT64] = DTYPE_I64};
+    const struct job_model *model = &build->job->model;
+    struct shape sample = {.rank = (int)model->input.rank};
+    memcpy(sample.dim, model->input.dim, (size_t)sample.rank * sizeof sample.dim[0]);
+    struct shape shape = with_batch(&sample, build->graph->options.batch);
+    return build_value(build, VALUE_DATA, "data", shape, dtypes[model->dtype], err);
+}
+
+/* The output of the layer called `name` before layer `end`, or of the model's input. */
+static struct value *find_output(const struct build *build, struct value *const *outputs, int end,
+                                 const char *name)
+{
+    for (int i = 0; i < end; i++)
+        if (strcmp(build->job->model.layers[i].name, name) == 0)
+            return outputs[i];
+    return strcmp(name, input_name) == 0 ? build->graph->data : NULL;
+}
+
+static int find_inputs(const struct build *build, const struct job_layer *layer,
+                       struct value *const *outputs, struct value **ret_in, int *ret_n,
+                       struct err *err)
+{
+    int before = build->layer;
+    if (layer->n_inputs > NODE_MAX_IN)
+        return build_shape_error(build, layer, err, "it has %zu inputs, %d are allowed",
+                                 layer->n_inputs, NODE_MAX_IN);
+    for (size_t i = 0; i < layer->n_inputs; i++) {
+        ret_in[i] = find_output(build, outputs, before, layer->inputs[i]);
+        if (ret_in[i] == NULL)
+            return build_shape_error(build, layer, err, "there is no layer \"%s\" before it",
+                                     layer->inputs[i]);
+    }
+    if (layer->n_inputs == 0)
+        ret_in[0] = before == 0 ? build->graph->data : outputs[before - 1];
+    *ret_n = layer->n_inputs == 0 ? 1 : (int)layer->n_inputs;
+    return 0;
+}
+
+static int check_inputs(const struct build *build, const struct job_layer *layer,
+                        const struct op_def *op, struct value *const *in, int n_in, struct err *err)
+{
+    int max = op->inputs.max == 0 ? 1 : op->inputs.max;
+    int min = op->inputs.max == 0 ? 1 : op->inputs.min;
+    if (n_in < min || n_in > max)
+        return build_shape_error(build, layer, err, "it has %d input%s, but takes %s%d", n_in,
+                                 n_in == 1 ? "" : "s",
+                                 min == max   ? ""
+                                 : n_in < min ? "at least "
+                                              : "at most ",
+                                 n_in < min ? min : max);
+    for (int i = 0; i < n_in; i++)
+        if (in[i]->dtype != DTYPE_F32)
+            return build_shape_error(build, layer, err, "its input is int64, but it takes float32");
+    return 0;
+}
+
+static int build_one(struct build *build, struct value **outputs, struct err *err)
+{
+    const struct job_layer *layer = &build->job->model.layers[build->layer];
+    const struct op_def *op = build->ops->layers[layer->type];
+    struct value *in[NODE_MAX_IN] = {NULL};
+    int n_in = 0;
+    int rc = find_inputs(build, layer, outputs, in, &n_in, err);
+    if (rc == 0)
+        rc = check_inputs(build, layer, op, in, n_in, err);
+    if (rc == 0)
+        rc = op->build(build, layer, in, n_in, &outputs[build->layer], err);
+    return rc;
+}
+
+static bool any_needed(const struct node *node, const bool *needed)
+{
+    for (int i = 0; i < node->n_out; i++)
+        if (node->out[i] != NULL && needed[node->out[i]->id])
+            return true;
+    return false;
+}
+
+/* Removes the nodes that graph->output does not depend on, and their values. */
+static int prune(struct graph *graph, struct err *err)
+{
+    bool *needed = arena_array(graph->arena, graph->n_values, sizeof *needed);
+    bool *kept = arena_array(graph->arena, graph->n_nodes, sizeof *kept);
+    if (needed == NULL || kept == NULL)
+        return err_set(err, ERR_NOMEM, "no memory for the model's graph");
+    needed[graph->output->id] = true;
+    for (size_t i = graph->n_nodes; i-- > 0;) {
+        const struct node *node = graph->nodes[i];
+        kept[i] = any_needed(node, needed);
+        for (int k = 0; kept[i] && k < node->n_in; k++)
+            if (node->in[k] != NULL)
+                needed[node->in[k]->id] = true;
+        for (int k = 0; kept[i] && k < node->n_out; k++)
+            needed[node->out[k]->id] = true;
+    }
+    size_t n_nodes = 0, n_values = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (kept[i]) {
+            graph->nodes[i]->id = (int)n_nodes;
+            graph->nodes[n_nodes++] = graph->nodes[i];
+        }
+    for (size_t i = 0; i < graph->n_values; i++)
+        if (needed[i] || graph->values[i]->kind != VALUE_ACTIVATION) {
+            graph->values[i]->id = (int)n_values;
+            graph->values[n_values++] = graph->values[i];
+        }
+    graph->n_nodes = n_nodes;
+    graph->n_values = n_values;
+    return 0;
+}
+
+int forward_build(struct build *build, struct err *err)
+{
+    struct graph *graph = build->graph;
+    size_t n_layers = build->job->model.n_layers;
+    struct value **outputs = arena_array(graph->arena, n_layers, sizeof(struct value *));
+    if (outputs == NULL)
+        return err_set(err, ERR_NOMEM, "no memory for the model's graph");
+    graph->data = build_data(build, err);
+    if (graph->data == NULL)
+        return err->code;
+    for (size_t i = 0; i < n_layers; i++) {
+        build_at(build, (int)i, build->job->model.layers[i].name);
+        int rc = build_one(build, outputs, err);
+        if (rc != 0)
+            return rc;
+    }
+    build_at(build, -1, "loss");
+    graph->output = outputs[n_layers - 1];
+    return prune(graph, err);
+}
+
+int forward_build_loss(struct build *build, struct value **ret_grad, struct err *err)
+{
+    struct graph *graph = build->graph;
+    const struct model *model = graph->model;
+    const struct loss_def *loss = build->ops->losses[build->job->loss.type];
+    bool training = build_training(build);
+    struct shape target = with_batch(&model->target, graph->options.batch);
+    graph->target = build_value(build, VALUE_TARGET, "target", target, model->target_dtype, err);
+    if (graph->target == NULL)
+        return err->code;
+    *ret_grad = NULL;
+    int rc = loss->build(build, graph->output, graph->target, &graph->loss,
+                         training && graph->output->needs_grad ? ret_grad : NULL, err);
+    if (rc == 0 && !training && loss->predict != NULL)
+        rc = loss->predict(build, graph->output, &graph->prediction, err);
+    if (rc != 0)
+        return rc;
+    graph->loss->output = true;
+    graph->output->output = !training;
+    if (graph->prediction != NULL)
+        graph->prediction->output = true;
+    return 0;
+}

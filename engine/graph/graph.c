@@ -1,0 +1,84 @@
+/* graph.c: see graph.h. */
+#include "engine/graph/graph.h"
+
+#include "engine/graph/build.h"
+
+int graph_new(const struct model *model, const struct graph_options *options,
+              struct graph **ret_graph, struct err *err)
+{
+    struct arena *arena = arena_new();
+    struct graph *graph = arena == NULL ? NULL : arena_alloc(arena, sizeof *graph);
+    if (graph == NULL) {
+        arena_free(arena);
+        return err_set(err, ERR_NOMEM, "no memory for the model's graph");
+    }
+    *graph = (struct graph){.arena = arena, .model = model, .options = *options};
+    *ret_graph = graph;
+    return 0;
+}
+
+void graph_free(struct graph *graph)
+{
+    if (graph != NULL)
+        arena_free(graph->arena);
+}
+
+static int build_chunk(struct build *build, struct err *err)
+{
+    struct value *grad = NULL;
+    int rc = forward_build(build, err);
+    if (rc == 0)
+        rc = forward_build_loss(build, &grad, err);
+    if (rc == 0 && grad != NULL)
+        rc = autograd_build(build, grad, err);
+    return rc;
+}
+
+static int build_all(struct build *build, struct err *err)
+{
+    const struct graph_options *options = &build->graph->options;
+    int rc = options->batch > 0  ? build_chunk(build, err)
+             : options->training ? autograd_build_rest(build, err)
+                                 : 0;
+    return rc == 0 && options->training ? update_build(build, err) : rc;
+}
+
+int graph_build(const struct model *model, const struct op_registry *ops,
+                const struct graph_options *options, struct graph **ret_graph, struct err *err)
+{
+    struct graph *graph;
+    int rc = graph_new(model, options, &graph, err);
+    if (rc != 0)
+        return rc;
+    struct build build = {.ops = ops,
+                          .job = model->job,
+                          .graph = graph,
+                          .bucket_first = options->n_replicas > 1 && model->n_gradients > 0
+                                              ? model->first_gradient
+                                              : -1,
+                          .layer = -1};
+    build.variables = arena_array(graph->arena, model->n_variables, sizeof(struct value *));
+    if (build.variables == NULL)
+        rc = err_set(err, ERR_NOMEM, "no memory for the model's graph");
+    if (rc == 0)
+        rc = build_all(&build, err);
+    if (rc != 0)
+        graph_free(graph);
+    else
+        *ret_graph = graph;
+    return rc;
+}
+
+double graph_loss_divisor(const struct model *model, int64_t n)
+{
+    return model->job->loss.reduction == REDUCTION_SUM ? 1.0 : (double)(n * model->loss_terms);
+}
+
+double graph_flops(const struct graph *graph)
+{
+    double flops = 0;
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i]->op->flops != NULL)
+            flops += graph->nodes[i]->op->flops(graph->nodes[i]);
+    return flops;
+}

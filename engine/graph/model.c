@@ -1,0 +1,144 @@
+/* model.c: the layers built once, as a training step, to find what variables they have. */
+#include "engine/graph/model.h"
+
+#include <string.h>
+
+#include "engine/graph/build.h"
+
+/* More than one, so that a BatchNorm of one value a channel is not the model's fault. */
+enum { FINDING_BATCH = 2 };
+
+int model_find(const struct model *model, const char *name)
+{
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (strcmp(model->variables[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+int model_bucket_end(const struct model *model, int first, size_t bucket_bytes)
+{
+    int last = first, end = model->first_gradient + model->n_gradients;
+    for (size_t bytes = 0;; last++) {
+        const struct variable *variable = &model->variables[last];
+        bytes += (size_t)shape_count(&variable->shape) * dtype_size(variable->dtype);
+        if (bytes >= bucket_bytes || last + 1 == end)
+            return last;
+    }
+}
+
+static int find_target(struct build *build, struct model *model, struct err *err)
+{
+    const struct shape *output = &build->graph->output->shape;
+    model->output.rank = output->rank - 1;
+    memcpy(model->output.dim, output->dim + 1, (size_t)model->output.rank * sizeof output->dim[0]);
+    return build->ops->losses[model->job->loss.type]->target(model, err);
+}
+
+/* The optimizer's state of one parameter, in consecutive variables. */
+static int find_state(struct build *build, int parameter, const char *const *names, int n_names,
+                      struct err *err)
+{
+    for (int i = 0; i < n_names; i++) {
+        struct model *model = build->found;
+        const struct variable *of = &model->variables[parameter];
+        struct variable state = {.name = arena_format(model->arena, "%s.%s", of->name, names[i]),
+                                 .shape = of->shape,
+                                 .dtype = of->dtype,
+                                 .kind = VARIABLE_OPTIMIZER,
+                                 .of = parameter,
+                                 .gradient = -1,
+                                 .state = -1};
+        if (state.name == NULL)
+            return err_set(err, ERR_NOMEM, "no memory for the model");
+        int index = build_found(build, &state, err);
+        if (index < 0)
+            return index;
+        if (i == 0)
+            model->variables[parameter].state = index;
+    }
+    return 0;
+}
+
+static int find_states(struct build *build, struct err *err)
+{
+    const struct job_optimizer *optimizer = &build->job->optimizer;
+    const char *names[OPTIMIZER_MAX_STATE];
+    int n_names = build->ops->optimizers[optimizer->type]->state(optimizer, names);
+    size_t n = build->found->n_variables;
+    for (size_t i = 0; i < n; i++) {
+        if (build->found->variables[i].gradient < 0)
+            continue;
+        int rc = find_state(build, (int)i, names, n_names, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int count_parameters(struct model *model, struct err *err)
+{
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (model->variables[i].kind == VARIABLE_PARAMETER)
+            model->n_parameters += shape_count(&model->variables[i].shape);
+    if (model->n_parameters == 0)
+        return err_at(err, ERR_MODEL_SHAPE, "/model/layers",
+                      "the model has no parameters that could be trained");
+    return 0;
+}
+
+static int find(struct build *build, struct model *model, struct err *err)
+{
+    struct value *grad = NULL;
+    int rc = forward_build(build, err);
+    if (rc == 0)
+        rc = count_parameters(model, err);
+    if (rc == 0)
+        rc = find_target(build, model, err);
+    if (rc == 0)
+        rc = forward_build_loss(build, &grad, err);
+    model->first_gradient = (int)model->n_variables;
+    if (rc == 0 && grad != NULL)
+        rc = autograd_build(build, grad, err);
+    model->n_gradients = (int)model->n_variables - model->first_gradient;
+    if (rc == 0)
+        rc = find_states(build, err);
+    return rc;
+}
+
+int model_build(const struct job *job, const struct op_registry *ops, struct model **ret_model,
+                struct err *err)
+{
+    struct arena *arena = arena_new();
+    struct model *model = arena == NULL ? NULL : arena_alloc(arena, sizeof *model);
+    if (model == NULL) {
+        arena_free(arena);
+        return err_set(err, ERR_NOMEM, "no memory for the model");
+    }
+    *model = (struct model){.job = job, .arena = arena};
+    const struct graph_options options = {
+        .batch = FINDING_BATCH, .training = true, .n_replicas = 1};
+    struct graph *graph = NULL;
+    int rc = graph_new(model, &options, &graph, err);
+    if (rc == 0) {
+        struct build build = {.ops = ops,
+                              .job = job,
+                              .graph = graph,
+                              .found = model,
+                              .bucket_first = -1,
+                              .layer = -1};
+        rc = find(&build, model, err);
+    }
+    graph_free(graph);
+    if (rc != 0)
+        model_free(model);
+    else
+        *ret_model = model;
+    return rc;
+}
+
+void model_free(struct model *model)
+{
+    if (model != NULL)
+        arena_free(model->arena);
+}

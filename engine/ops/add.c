@@ -1,0 +1,35 @@
+/* add.c: the sum of tensors of one shape: residual connections, and gradients of a value that
+ * several layers read. */
+#include "engine/ops/registry.h"
+
+static int add_build(struct build *build, const struct job_layer *layer, struct value *const *in,
+                     int n_in, struct value **ret_out, struct err *err)
+{
+    char first[SHAPE_TEXT], other[SHAPE_TEXT];
+    for (int i = 1; i < n_in; i++)
+        if (!shape_equal(&in[0]->shape, &in[i]->shape))
+            return build_shape_error(
+                build, layer, err, "it takes inputs of one shape, but got %s and %s",
+                build_shape_text(&in[0]->shape, first), build_shape_text(&in[i]->shape, other));
+    struct node *node = build_node(build, "add", PHASE_FORWARD, NULL, 0, err);
+    if (node == NULL)
+        return err->code;
+    for (int i = 0; i < n_in; i++)
+        build_in(node, in[i]);
+    *ret_out = build_out(build, node, in[0]->shape, DTYPE_F32, err);
+    return *ret_out == NULL ? err->code : 0;
+}
+
+/* The gradient of each input is that of the sum itself. */
+static int add_grad(struct build *build, const struct node *node, struct value *const *out_grad,
+                    struct value **in_grad, struct err *err)
+{
+    (void)build;
+    (void)err;
+    for (int i = 0; i < node->n_in; i++)
+        in_grad[i] = node->in[i]->needs_grad ? out_grad[0] : NULL;
+    return 0;
+}
+
+const struct op_def op_add = {
+    .name = "add", .build = add_build, .inputs = {2, NODE_MAX_IN}, .grad = add_grad};

@@ -1,0 +1,50 @@
+#include "engine/ops/grad.h"
+
+/* The gradient variable of an optional parameter as the next output. */
+static int out_gradient(struct build *build, struct node *node, const struct value *parameter,
+                        struct err *err)
+{
+    if (parameter == NULL)
+        return 0;
+    struct value *gradient = build_gradient(build, parameter, err);
+    if (gradient == NULL)
+        return err->code;
+    build_out_value(node, gradient);
+    return 0;
+}
+
+int grad_weight(struct build *build, const struct node *node, const char *op,
+                struct value *out_grad, struct err *err)
+{
+    if (!node->in[1]->needs_grad)
+        return 0;
+    struct node *grad = build_grad_node(build, op, PHASE_WEIGHT_GRAD, node, err);
+    if (grad == NULL)
+        return err->code;
+    build_in(grad, node->in[0]);
+    build_in(grad, out_grad);
+    int rc = out_gradient(build, grad, node->in[1], err);
+    return rc != 0 ? rc : out_gradient(build, grad, node->in[2], err);
+}
+
+int grad_input(struct build *build, const struct node *node, const char *op, struct value *out_grad,
+               struct value **in_grad, struct err *err)
+{
+    if (!node->in[0]->needs_grad)
+        return 0;
+    return grad_unary(build, node, op, out_grad, node->in[1], in_grad, err);
+}
+
+int grad_unary(struct build *build, const struct node *node, const char *op, struct value *first,
+               struct value *second, struct value **in_grad, struct err *err)
+{
+    struct node *grad = build_grad_node(build, op, PHASE_INPUT_GRAD, node, err);
+    if (grad == NULL)
+        return err->code;
+    if (first != NULL)
+        build_in(grad, first);
+    if (second != NULL)
+        build_in(grad, second);
+    in_grad[0] = build_out(build, grad, node->in[0]->shape, node->in[0]->dtype, err);
+    return in_grad[0] == NULL ? err->code : 0;
+}

@@ -1,0 +1,19 @@
+/* grad.h: what the gradients of several ops have in common. Private to engine/ops. */
+#ifndef ENGINE_OPS_GRAD_H
+#define ENGINE_OPS_GRAD_H
+
+#include "engine/graph/op.h"
+
+/* Of a node (x, weight, bias?) -> y: appends OP(x, gy) -> gradient of weight, of bias. Nothing
+ * where the weight needs none. */
+int grad_weight(struct build *build, const struct node *node, const char *op,
+                struct value *out_grad, struct err *err);
+/* Of the same: appends OP(gy, weight) -> gx, set in in_grad[0]. Nothing where x needs none. */
+int grad_input(struct build *build, const struct node *node, const char *op, struct value *out_grad,
+               struct value **in_grad, struct err *err);
+/* Of a node with one input: appends OP(first?, second?) -> gx, shaped as the input. NULL: absent,
+ * and no input of the new node. */
+int grad_unary(struct build *build, const struct node *node, const char *op, struct value *first,
+               struct value *second, struct value **in_grad, struct err *err);
+
+#endif

@@ -1,0 +1,38 @@
+/* registry.c: see registry.h. A new layer, loss or optimizer is a row here. */
+#include "engine/ops/registry.h"
+
+static const struct op_def *const ops[] = {
+#define OP(name) &op_##name,
+#include "engine/ops/ops.def"
+#undef OP
+};
+
+static const struct op_def *const layers[LAYER_TYPE_COUNT] = {
+    [LAYER_LINEAR] = &op_linear,
+    [LAYER_CONV2D] = &op_conv2d,
+    [LAYER_BATCHNORM1D] = &op_batch_norm,
+    [LAYER_BATCHNORM2D] = &op_batch_norm,
+    [LAYER_RELU] = &op_relu,
+    [LAYER_MAXPOOL2D] = &op_max_pool2d,
+    [LAYER_ADAPTIVEAVGPOOL2D] = &op_adaptive_avg_pool2d,
+    [LAYER_FLATTEN] = &op_reshape,
+    [LAYER_DROPOUT] = &op_dropout,
+    [LAYER_ADD] = &op_add,
+};
+
+static const struct loss_def *const losses[] = {
+    [LOSS_CROSS_ENTROPY] = &loss_cross_entropy,
+    [LOSS_MSE] = &loss_mse,
+};
+
+static const struct optimizer_def *const optimizers[] = {
+    [OPTIMIZER_SGD] = &optimizer_sgd,
+};
+
+const struct op_registry op_registry = {
+    .ops = ops,
+    .n_ops = sizeof ops / sizeof *ops,
+    .layers = layers,
+    .losses = losses,
+    .optimizers = optimizers,
+};
