@@ -174,6 +174,10 @@ START_TEST(a_torn_file_is_refused)
 }
 END_TEST
 
+/* jansson's lexer drops what it has no memory for (lex_save); reading is tried with our own
+ * allocations only. */
+void *__real_malloc(size_t size);
+
 START_TEST(every_allocation_is_checked)
 {
     const char *path = written();
@@ -182,16 +186,15 @@ START_TEST(every_allocation_is_checked)
         struct err err;
         struct safetensors *file = NULL;
         oom_arm(n);
+        json_set_alloc_funcs(__real_malloc, free);
         int rc = safetensors_open(path, &file, &err);
         bool failed = oom_disarm();
         safetensors_close(file);
         if (!failed)
             break;
-        /* jansson takes an allocation that fails inside a string for a syntax error. */
-        ck_assert_msg(rc == ERR_NOMEM || rc == ERR_WEIGHTS_INVALID, "allocation %ld: %s", n,
-                      err.message);
+        ck_assert_int_eq(rc, ERR_NOMEM);
     }
-    ck_assert_int_gt(n, 10);
+    ck_assert_int_gt(n, 2);
     for (n = 1;; n++) {
         struct err err;
         oom_arm(n);
