@@ -10,6 +10,7 @@
 
 #include "engine/base/file.h"
 #include "engine/train/safetensors.h"
+#include "proto/json.h"
 
 enum { HEADER_ALIGN = 8 };
 
@@ -60,7 +61,7 @@ static char *header_text(const struct safetensor *const *sorted, size_t n, const
             goto out;
         offset += sorted[i]->bytes;
     }
-    text = json_dumps(header, JSON_COMPACT);
+    text = json_line(header);
 out:
     json_decref(header);
     return text;
