@@ -1,0 +1,122 @@
+/* adaptive_avg_pool2d.c: torch.nn.AdaptiveAvgPool2d and its gradient, in any grid layout.
+ *
+ * Output i averages the inputs from floor(i * in / out) up to ceil((i + 1) * in / out):
+ * neighbouring bins may share an input.
+ */
+#include <string.h>
+
+#include "engine/backend/cpu/own.h"
+#include "engine/base/team.h"
+
+struct pool {
+    struct grid x, y;
+    float *at_x, *at_y; /* the tensors, or their gradients */
+};
+
+struct bin {
+    int64_t begin, end;
+};
+
+static struct bin bin_of(int64_t i, int64_t n_in, int64_t n_out)
+{
+    return (struct bin){i * n_in / n_out, ((i + 1) * n_in + n_out - 1) / n_out};
+}
+
+static float average(const struct pool *pool, const float *plane, struct bin rows,
+                     struct bin columns)
+{
+    double total = 0;
+    for (int64_t h = rows.begin; h < rows.end; h++)
+        for (int64_t w = columns.begin; w < columns.end; w++)
+            total += (double)plane[(h * pool->x.w + w) * pool->x.block];
+    return (float)(total / (double)((rows.end - rows.begin) * (columns.end - columns.begin)));
+}
+
+static void spread(const struct pool *pool, float *plane, float gradient, struct bin rows,
+                   struct bin columns)
+{
+    float part = gradient / (float)((rows.end - rows.begin) * (columns.end - columns.begin));
+    for (int64_t h = rows.begin; h < rows.end; h++)
+        for (int64_t w = columns.begin; w < columns.end; w++)
+            plane[(h * pool->x.w + w) * pool->x.block] += part;
+}
+
+static void forward_planes(int64_t begin, int64_t end, void *context)
+{
+    const struct pool *pool = context;
+    const struct grid *x = &pool->x, *y = &pool->y;
+    for (int64_t p = begin; p < end; p++) {
+        const float *plane = pool->at_x + p * x->h * x->w * x->block;
+        float *out = pool->at_y + p * y->h * y->w * y->block;
+        for (int64_t h = 0; h < y->h; h++)
+            for (int64_t w = 0; w < y->w; w++)
+                for (int64_t c = 0; c < y->block; c++)
+                    *out++ = average(pool, plane + c, bin_of(h, x->h, y->h), bin_of(w, x->w, y->w));
+    }
+}
+
+static void grad_planes(int64_t begin, int64_t end, void *context)
+{
+    const struct pool *pool = context;
+    const struct grid *x = &pool->x, *y = &pool->y;
+    for (int64_t p = begin; p < end; p++) {
+        float *plane = pool->at_x + p * x->h * x->w * x->block;
+        const float *gy = pool->at_y + p * y->h * y->w * y->block;
+        memset(plane, 0, (size_t)(x->h * x->w * x->block) * sizeof(float));
+        for (int64_t h = 0; h < y->h; h++)
+            for (int64_t w = 0; w < y->w; w++)
+                for (int64_t c = 0; c < y->block; c++)
+                    spread(pool, plane + c, *gy++, bin_of(h, x->h, y->h), bin_of(w, x->w, y->w));
+    }
+}
+
+static void run_planes(struct pool *pool, void (*planes)(int64_t, int64_t, void *))
+{
+    int64_t plane = pool->x.h * pool->x.w * pool->x.block;
+    team_for(pool->x.n * pool->x.blocks, OWN_GRAIN / plane + 1, planes, pool);
+}
+
+static int forward_run(void *state, const struct kernel_args *args, struct err *err)
+{
+    (void)err;
+    const struct own *own = state;
+    struct pool pool = {.at_x = args->in[0], .at_y = args->out[0]};
+    layout_grid(own->choice->in[0], &pool.x);
+    layout_grid(own->choice->out[0], &pool.y);
+    run_planes(&pool, forward_planes);
+    return 0;
+}
+
+static int grad_run(void *state, const struct kernel_args *args, struct err *err)
+{
+    (void)err;
+    const struct own *own = state;
+    struct pool pool = {.at_x = args->out[0], .at_y = args->in[0]};
+    layout_grid(own->choice->out[0], &pool.x);
+    layout_grid(own->choice->in[0], &pool.y);
+    run_planes(&pool, grad_planes);
+    return 0;
+}
+
+/* The output lies as the input comes. */
+static int query(const struct node *node, const struct layout *const *in, struct arena *arena,
+                 struct kernel_choice *ret_choice, struct err *err)
+{
+    struct kernel_choice choice;
+    int rc = own_query_plain(node, in, arena, &choice, err);
+    if (rc)
+        return rc;
+    if (in[0]->block) {
+        choice.in[0] = in[0];
+        choice.out[0] = layout_blocked(arena, &node->out[0]->shape, in[0]->block);
+    }
+    if (!choice.out[0])
+        return err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
+    *ret_choice = choice;
+    return 0;
+}
+
+const struct kernel kernel_adaptive_avg_pool2d = {"adaptive_avg_pool2d", query, own_create,
+                                                  forward_run, own_destroy};
+const struct kernel kernel_adaptive_avg_pool2d_grad = {"adaptive_avg_pool2d_grad", query,
+                                                       own_create, grad_run, own_destroy};

@@ -1,0 +1,90 @@
+/* dropout.c: dropout and its gradient, which is the same map: torch.nn.Dropout in training.
+ *
+ * Nothing is stored: whether an element is kept is a function of (seed, layer, step, the sample's
+ * position in the epoch's order, the element's index in the sample, row-major), so that layout,
+ * chunking and the number of devices never matter. Four neighbouring elements share a Philox block.
+ */
+#include "engine/backend/cpu/own.h"
+#include "engine/base/rng.h"
+#include "engine/base/team.h"
+#include "engine/ops/attr.h"
+
+enum { WORDS = 4 };
+
+struct dropout {
+    const float *in;
+    float *out;
+    struct grid grid;
+    struct rng_key key;
+    uint64_t first_sample;
+    int64_t count; /* elements of a sample */
+    double p;
+    float scale;
+};
+
+/* Where element `e` (row-major) of sample `n` lies. */
+static int64_t element_offset(const struct grid *grid, int64_t n, int64_t e)
+{
+    int64_t pixels = grid->h * grid->w, channel = e / pixels;
+    int64_t plane = n * grid->blocks + channel / grid->block;
+    return (plane * pixels + e % pixels) * grid->block + channel % grid->block;
+}
+
+static void drop_four(const struct dropout *dropout, int64_t n, int64_t block)
+{
+    uint32_t words[WORDS];
+    rng_block(dropout->key, dropout->first_sample + (uint64_t)n, (uint64_t)block, words);
+    for (int i = 0; i < WORDS && block * WORDS + i < dropout->count; i++) {
+        int64_t e = block * WORDS + i;
+        int64_t at = dropout->grid.block == 1 ? n * dropout->count + e
+                                              : element_offset(&dropout->grid, n, e);
+        bool keep = (double)rng_uniform(words[i]) >= dropout->p;
+        dropout->out[at] = keep ? dropout->in[at] * dropout->scale : 0;
+    }
+}
+
+static void drop_blocks(int64_t begin, int64_t end, void *context)
+{
+    const struct dropout *dropout = context;
+    int64_t n_blocks = (dropout->count + WORDS - 1) / WORDS;
+    for (int64_t i = begin; i < end; i++)
+        drop_four(dropout, i / n_blocks, i % n_blocks);
+}
+
+static int dropout_run(void *state, const struct kernel_args *args, struct err *err)
+{
+    (void)err;
+    const struct own *own = state;
+    const struct dropout_attr *attr = own->node->attr;
+    const struct shape *shape = &own->node->in[0]->shape;
+    struct rng_key layer = rng_key(args->step->seed, RNG_DROPOUT, (uint64_t)attr->layer);
+    struct dropout dropout = {
+        .in = args->in[0],
+        .out = args->out[0],
+        .key = rng_subkey(layer, (uint64_t)args->step->number),
+        .first_sample = (uint64_t)args->step->first_sample,
+        .count = shape_count(shape) / shape->dim[0],
+        .p = attr->p,
+        .scale = attr->p < 1 ? (float)(1 / (1 - attr->p)) : 0,
+    };
+    layout_grid(own->choice->in[0], &dropout.grid);
+    team_for(shape->dim[0] * ((dropout.count + WORDS - 1) / WORDS), OWN_GRAIN / 16, drop_blocks,
+             &dropout);
+    return 0;
+}
+
+/* As x comes, unless that has padded channels, which the loop over elements would leave unwritten.
+ */
+static int dropout_query(const struct node *node, const struct layout *const *in,
+                         struct arena *arena, struct kernel_choice *ret_choice, struct err *err)
+{
+    struct grid grid;
+    if (!layout_grid(in[0], &grid) || grid.channels % grid.block != 0)
+        return own_query_plain(node, in, arena, ret_choice, err);
+    return own_query_elementwise(node, in, arena, ret_choice, err);
+}
+
+const struct kernel kernel_dropout = {"dropout", dropout_query, own_create, dropout_run,
+                                      own_destroy};
+const struct kernel kernel_dropout_grad = {"dropout_grad", dropout_query, own_create, dropout_run,
+                                           own_destroy};

@@ -1,0 +1,207 @@
+/* max_pool2d.c: max_pool2d and its gradient: torch.nn.MaxPool2d.
+ *
+ * In any grid layout. The workspace holds for each output which position of the window (row-major)
+ * was the largest: the first of equals, and NaN before any number, as in PyTorch.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "engine/backend/cpu/own.h"
+#include "engine/base/team.h"
+#include "engine/ops/attr.h"
+
+struct pool {
+    const struct max_pool2d_attr *attr;
+    struct grid x, y;
+    const float *in;
+    float *out;
+    int32_t *position; /* or NULL */
+};
+
+/* Neighbouring channels that are compared at once. */
+enum { LANES = 8 };
+
+struct best {
+    float value[LANES];
+    int32_t position[LANES];
+};
+
+static inline void best_offer(struct best *best, const float *x, int64_t n, int32_t position)
+{
+    for (int64_t i = 0; i < n; i++) {
+        bool take = x[i] > best->value[i] || x[i] != x[i];
+        best->value[i] = take ? x[i] : best->value[i];
+        best->position[i] = take ? position : best->position[i];
+    }
+}
+
+/* The first input row or column of window `o`, and which positions of the window lie inside. */
+struct window {
+    int64_t start, begin, end;
+};
+
+static struct window window_of(const struct max_pool2d_attr *attr, int axis, int64_t o,
+                               int64_t size)
+{
+    int64_t start = o * attr->stride[axis] - attr->padding[axis], d = attr->dilation[axis];
+    int64_t begin = start < 0 ? (-start + d - 1) / d : 0;
+    int64_t end = start < size ? (size - start + d - 1) / d : 0;
+    return (struct window){start, begin,
+                           end < attr->kernel_size[axis] ? end : attr->kernel_size[axis]};
+}
+
+/* The best of one window for `n` channels from `plane` on. */
+static struct best window_best(const struct pool *pool, const float *plane, struct window rows,
+                               struct window columns, int64_t n)
+{
+    const struct max_pool2d_attr *attr = pool->attr;
+    int64_t width = attr->kernel_size[1];
+    struct best best;
+    for (int i = 0; i < LANES; i++) {
+        best.value[i] = -INFINITY;
+        best.position[i] = (int32_t)(rows.begin * width + columns.begin);
+    }
+    for (int64_t kh = rows.begin; kh < rows.end; kh++) {
+        int64_t row = (rows.start + kh * attr->dilation[0]) * pool->x.w;
+        for (int64_t kw = columns.begin; kw < columns.end; kw++) {
+            int64_t pixel = row + columns.start + kw * attr->dilation[1];
+            const float *x = plane + pixel * pool->x.block;
+            if (n == LANES) /* of a constant length, so that it becomes vector code */
+                best_offer(&best, x, LANES, (int32_t)(kh * width + kw));
+            else
+                best_offer(&best, x, n, (int32_t)(kh * width + kw));
+        }
+    }
+    return best;
+}
+
+/* Rows of the output, counted over all samples and blocks. */
+static void pool_rows(int64_t begin, int64_t end, void *context)
+{
+    const struct pool *pool = context;
+    int64_t block = pool->x.block;
+    for (int64_t r = begin; r < end; r++) {
+        const float *plane = pool->in + r / pool->y.h * pool->x.h * pool->x.w * block;
+        struct window rows = window_of(pool->attr, 0, r % pool->y.h, pool->x.h);
+        for (int64_t ow = 0; ow < pool->y.w; ow++) {
+            struct window columns = window_of(pool->attr, 1, ow, pool->x.w);
+            int64_t at = (r * pool->y.w + ow) * block;
+            for (int64_t c = 0; c < block; c += LANES) {
+                int64_t n = block - c < LANES ? block - c : LANES;
+                struct best best = window_best(pool, plane + c, rows, columns, n);
+                memcpy(pool->out + at + c, best.value, (size_t)n * sizeof(float));
+                if (pool->position)
+                    memcpy(pool->position + at + c, best.position, (size_t)n * sizeof(int32_t));
+            }
+        }
+    }
+}
+
+static int max_pool2d_run(void *state, const struct kernel_args *args, struct err *err)
+{
+    (void)err;
+    const struct own *own = state;
+    struct pool pool = {
+        .attr = own->node->attr,
+        .in = args->in[0],
+        .out = args->out[0],
+        .position = own_out(own->node, 1) ? args->out[1] : NULL,
+    };
+    layout_grid(own->choice->in[0], &pool.x);
+    layout_grid(own->choice->out[0], &pool.y);
+    int64_t row = pool.y.w * pool.y.block;
+    team_for(pool.y.n * pool.y.blocks * pool.y.h, OWN_GRAIN / row / 4 + 1, pool_rows, &pool);
+    return 0;
+}
+
+static int max_pool2d_query(const struct node *node, const struct layout *const *in,
+                            struct arena *arena, struct kernel_choice *ret_choice, struct err *err)
+{
+    struct kernel_choice choice;
+    int rc = own_query_plain(node, in, arena, &choice, err);
+    if (rc)
+        return rc;
+    int64_t block = in[0]->block ? in[0]->block : 1;
+    if (in[0]->block)
+        choice.in[0] = in[0];
+    choice.out[0] = layout_blocked(arena, &node->out[0]->shape, block);
+    if (own_out(node, 1))
+        choice.out[1] = layout_private(arena, &node->out[0]->shape, block, sizeof(int32_t));
+    if (!choice.out[0] || (own_out(node, 1) && !choice.out[1]))
+        return err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
+    *ret_choice = choice;
+    return 0;
+}
+
+struct pool_grad {
+    const struct max_pool2d_attr *attr;
+    struct grid x, y;
+    const float *gy;
+    const int32_t *position;
+    float *gx;
+};
+
+static void grad_plane(const struct pool_grad *pool, int64_t plane)
+{
+    const struct max_pool2d_attr *attr = pool->attr;
+    int64_t block = pool->x.block, size = pool->x.h * pool->x.w * block;
+    float *gx = pool->gx + plane * size;
+    memset(gx, 0, (size_t)size * sizeof(float));
+    for (int64_t oh = 0; oh < pool->y.h; oh++)
+        for (int64_t ow = 0; ow < pool->y.w; ow++) {
+            int64_t at = ((plane * pool->y.h + oh) * pool->y.w + ow) * block;
+            for (int64_t c = 0; c < block; c++) {
+                int64_t kh = pool->position[at + c] / attr->kernel_size[1];
+                int64_t kw = pool->position[at + c] % attr->kernel_size[1];
+                int64_t ih = oh * attr->stride[0] - attr->padding[0] + kh * attr->dilation[0];
+                int64_t iw = ow * attr->stride[1] - attr->padding[1] + kw * attr->dilation[1];
+                gx[(ih * pool->x.w + iw) * block + c] += pool->gy[at + c];
+            }
+        }
+}
+
+static void grad_planes(int64_t begin, int64_t end, void *context)
+{
+    for (int64_t plane = begin; plane < end; plane++)
+        grad_plane(context, plane);
+}
+
+static int max_pool2d_grad_run(void *state, const struct kernel_args *args, struct err *err)
+{
+    (void)err;
+    const struct own *own = state;
+    struct pool_grad pool = {
+        .attr = own->node->attr,
+        .gy = args->in[0],
+        .position = args->in[1],
+        .gx = args->out[0],
+    };
+    layout_grid(own->choice->in[0], &pool.y);
+    layout_grid(own->choice->out[0], &pool.x);
+    int64_t plane = pool.x.h * pool.x.w * pool.x.block;
+    team_for(pool.x.n * pool.x.blocks, OWN_GRAIN / plane + 1, grad_planes, &pool);
+    return 0;
+}
+
+/* As the forward lay, which the workspace tells. */
+static int max_pool2d_grad_query(const struct node *node, const struct layout *const *in,
+                                 struct arena *arena, struct kernel_choice *ret_choice,
+                                 struct err *err)
+{
+    struct kernel_choice choice;
+    int rc = own_query_plain(node, in, arena, &choice, err);
+    if (rc)
+        return rc;
+    choice.in[0] = layout_blocked(arena, &node->in[0]->shape, in[1]->block);
+    choice.in[1] = in[1];
+    choice.out[0] = layout_blocked(arena, &node->out[0]->shape, in[1]->block);
+    if (!choice.in[0] || !choice.out[0])
+        return err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
+    *ret_choice = choice;
+    return 0;
+}
+
+const struct kernel kernel_max_pool2d = {"max_pool2d", max_pool2d_query, own_create, max_pool2d_run,
+                                         own_destroy};
+const struct kernel kernel_max_pool2d_grad = {"max_pool2d_grad", max_pool2d_grad_query, own_create,
+                                              max_pool2d_grad_run, own_destroy};

@@ -1,0 +1,47 @@
+/* primitive.h: oneDNN's primitives, each chosen as the first implementation that is not a
+ * reference one.
+ *
+ * The caller owns what is returned until program_call. Errors: ERR_DEVICE_FAILED where there is
+ * only a reference implementation: it would be a thousand times slower without a word; ERR_NOMEM.
+ *
+ * This file, layout.c and program.c are what differs between oneDNN 2 and 3.
+ */
+#ifndef ENGINE_BACKEND_CPU_PRIMITIVE_H
+#define ENGINE_BACKEND_CPU_PRIMITIVE_H
+
+#include "engine/backend/cpu/layout.h"
+
+struct convolution {
+    struct shape x, y; /* NCHW */
+    struct shape w;    /* OIHW, or GOIHW where there are groups */
+    bool bias;
+    const int64_t *stride, *padding, *dilation; /* [2], PyTorch's */
+};
+
+/* kind: dnnl_forward_training, dnnl_backward_data or dnnl_backward_weights. All layouts but the
+ * bias's are the implementation's. */
+int primitive_convolution(dnnl_engine_t engine, dnnl_prop_kind_t kind,
+                          const struct convolution *convolution, dnnl_primitive_desc_t *ret_desc,
+                          struct err *err);
+
+struct inner_product {
+    const struct layout *x, *w, *b, *y; /* [N, F], [O, F], [O] or NULL, [N, O] */
+};
+
+int primitive_inner_product(dnnl_engine_t engine, dnnl_prop_kind_t kind,
+                            const struct inner_product *product, dnnl_primitive_desc_t *ret_desc,
+                            struct err *err);
+
+/* kind: dnnl_forward_training, dnnl_forward_inference (with the given statistics), dnnl_backward,
+ * dnnl_backward_data. x and its gradient lie as `x`. */
+int primitive_batch_norm(dnnl_engine_t engine, dnnl_prop_kind_t kind, const struct layout *x,
+                         double eps, bool affine, dnnl_primitive_desc_t *ret_desc, struct err *err);
+
+int primitive_reorder(dnnl_engine_t engine, const dnnl_memory_desc_t *from,
+                      const dnnl_memory_desc_t *to, dnnl_primitive_desc_t *ret_desc,
+                      struct err *err);
+
+/* "jit:avx512_core" */
+const char *primitive_impl(const_dnnl_primitive_desc_t desc);
+
+#endif
