@@ -10,6 +10,7 @@
 
 #include "engine/base/file.h"
 #include "engine/train/safetensors.h"
+#include "proto/json.h"
 
 enum { HEADER_ALIGN = 8 };
 
@@ -27,14 +28,24 @@ static const struct safetensor **sort_by_width(const struct safetensor *tensors,
     return sorted;
 }
 
+static json_t *shape_array(const struct shape *shape)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < shape->rank; i++) {
+        if (json_array_append_new(array, json_integer(shape->dim[i])) < 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
 static json_t *describe(const struct safetensor *tensor, size_t offset)
 {
-    json_t *shape = json_array();
-    for (int i = 0; i < tensor->shape.rank; i++)
-        json_array_append_new(shape, json_integer(tensor->shape.dim[i]));
-    /* json_pack steals `shape` also where it fails; NULL there makes it fail. */
-    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_name(tensor->dtype), "shape", shape,
-                     "data_offsets", (json_int_t)offset, (json_int_t)(offset + tensor->bytes));
+    /* json_pack takes the shape over even where it fails; it fails where the shape is NULL. */
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_name(tensor->dtype), "shape",
+                     shape_array(&tensor->shape), "data_offsets", (json_int_t)offset,
+                     (json_int_t)(offset + tensor->bytes));
 }
 
 /* The header's text without its padding; the caller frees. NULL without memory. */
@@ -50,7 +61,7 @@ static char *header_text(const struct safetensor *const *sorted, size_t n, const
             goto out;
         offset += sorted[i]->bytes;
     }
-    text = json_dumps(header, JSON_COMPACT);
+    text = json_line(header);
 out:
     json_decref(header);
     return text;
