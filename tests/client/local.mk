@@ -1,1 +1,33 @@
 # tests/client
+check_PROGRAMS += tests/client/check_args tests/client/check_locate tests/client/check_render
+TESTS += tests/client/check_args tests/client/check_locate tests/client/check_render
+
+tests_client_check_args_SOURCES = tests/client/check_args.c
+tests_client_check_args_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_client_check_args_LDADD = $(CLIENT_LIBS) $(TEST_LIBS)
+
+tests_client_check_locate_SOURCES = tests/client/check_locate.c
+tests_client_check_locate_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_client_check_locate_LDADD = $(CLIENT_LIBS) $(TEST_LIBS)
+
+tests_client_check_render_SOURCES = tests/client/check_render.c
+tests_client_check_render_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_client_check_render_LDADD = $(CLIENT_LIBS) $(TEST_LIBS)
+
+# End to end: the built trainctl against a scripted daemon on a real socket.
+check_LIBRARIES += tests/client/libpeer.a
+tests_client_libpeer_a_SOURCES = \
+	tests/client/peer.c tests/client/peer.h \
+	tests/client/run.c tests/client/run.h
+tests_client_libpeer_a_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+
+check_PROGRAMS += tests/client/check_commands tests/client/check_terminal
+TESTS += tests/client/check_commands tests/client/check_terminal
+
+tests_client_check_commands_SOURCES = tests/client/check_commands.c
+tests_client_check_commands_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_client_check_commands_LDADD = tests/client/libpeer.a $(TEST_LIBS) $(JANSSON_LIBS)
+
+tests_client_check_terminal_SOURCES = tests/client/check_terminal.c
+tests_client_check_terminal_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_client_check_terminal_LDADD = tests/client/libpeer.a $(TEST_LIBS) $(JANSSON_LIBS)

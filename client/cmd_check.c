@@ -1,0 +1,169 @@
+/* cmd_check.c: trainctl check and trainctl plan: what can be known of a job without a daemon. The
+ * parser checks the document here; shapes, files and memory are traind-worker's, run as the caller.
+ */
+#include <inttypes.h>
+#include <stdint.h>
+
+#include "client/ctl.h"
+#include "client/render/table.h"
+#include "client/render/units.h"
+#include "client/worker.h"
+
+/* *ret_plan is NULL where there is no worker. */
+static int make_plan(struct ctl *ctl, json_t **ret_plan, struct err *err)
+{
+    char program[4096];
+    struct document *document = &ctl->document;
+    json_t *plan = NULL;
+    int rc = document_read(ctl->args.words[0], document, err);
+    if (rc == 0 && worker_find(program, sizeof program))
+        rc = worker_plan(program, document->text, document->size, ctl->args.values[OPT_DEVICES],
+                         ctl->args.values[OPT_CPU_DEVICES], &plan, err);
+    if (rc == 0)
+        *ret_plan = plan;
+    return rc;
+}
+
+static int64_t integer(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+static int64_t most_memory(const json_t *devices)
+{
+    int64_t most = 0;
+    size_t i;
+    json_t *device;
+    json_array_foreach((json_t *)devices, i, device) if (integer(device, "peak_bytes") > most)
+        most = integer(device, "peak_bytes");
+    return most;
+}
+
+static int print_verdict(const struct ctl *ctl, const json_t *plan, struct err *err)
+{
+    char parameters[UNITS_SIZE], steps[UNITS_SIZE], memory[UNITS_SIZE];
+    struct text text = {0};
+    const json_t *devices = json_object_get(plan, "devices");
+    size_t n = json_array_size(devices);
+    text_safe(&text, &ctl->style, ctl->document.name);
+    if (plan == NULL)
+        text_add(&text, ": ok (the document; traind-worker was not found, so that shapes and files "
+                        "were not looked at)\n");
+    else
+        text_fmt(&text, ": ok (%s parameters, %s steps, %zu device%s, %s%s)\n",
+                 units_count(integer(plan, "parameters"), parameters),
+                 units_count(integer(plan, "steps"), steps), n, n == 1 ? "" : "s",
+                 units_bytes(most_memory(devices), memory), n == 1 ? "" : " each");
+    return ctl_print(&text, err);
+}
+
+int cmd_check(struct ctl *ctl, struct err *err)
+{
+    json_t *plan = NULL;
+    int rc = make_plan(ctl, &plan, err);
+    if (rc < 0)
+        return rc;
+    if (args_has(&ctl->args, OPT_JSON)) {
+        json_t *verdict = json_pack("{s:b, s:O?}", "valid", true, "plan", plan);
+        rc = verdict != NULL ? ctl_print_json(verdict, err)
+                             : err_set(err, ERR_NOMEM, "out of memory");
+        json_decref(verdict);
+    } else
+        rc = print_verdict(ctl, plan, err);
+    json_decref(plan);
+    return rc;
+}
+
+static void add_devices(struct text *text, const struct style *style, const json_t *plan)
+{
+    static const struct table_column columns[] = {{.title = "DEVICE"},
+                                                  {.title = "SAMPLES", .right = true},
+                                                  {.title = "STATE", .right = true},
+                                                  {.title = "ARENA", .right = true},
+                                                  {.title = "INPUTS", .right = true},
+                                                  {.title = "PEAK", .right = true}};
+    static const char *const keys[] = {"state_bytes", "arena_bytes", "input_bytes", "peak_bytes"};
+    struct table table;
+    size_t i;
+    json_t *device;
+    table_init(&table, style, columns, sizeof columns / sizeof *columns);
+    json_array_foreach(json_object_get(plan, "devices"), i, device)
+    {
+        char buf[UNITS_SIZE];
+        const char *name = json_string_value(json_object_get(device, "device"));
+        table_cell(&table, COLOR_BOLD, "%s", name != NULL ? name : "-");
+        table_cell(&table, COLOR_NONE, "%" PRId64, integer(device, "samples"));
+        for (size_t k = 0; k < 4; k++)
+            table_cell(&table, COLOR_NONE, "%s", units_bytes(integer(device, keys[k]), buf));
+    }
+    text_add(text, "\n");
+    table_draw(&table, text);
+    table_done(&table);
+}
+
+/* "[32, 8, 8]" */
+static void add_shape(struct text *text, const json_t *shape)
+{
+    size_t i;
+    json_t *dim;
+    text_add(text, "[");
+    json_array_foreach((json_t *)shape, i, dim)
+        text_fmt(text, "%s%" JSON_INTEGER_FORMAT, i == 0 ? "" : ", ", json_integer_value(dim));
+    text_add(text, "]");
+}
+
+static void add_layers(struct text *text, const struct style *style, const json_t *plan)
+{
+    static const struct table_column columns[] = {{.title = "LAYER", .shrink = true},
+                                                  {.title = "TYPE"},
+                                                  {.title = "OUTPUT", .shrink = true},
+                                                  {.title = "PARAMETERS", .right = true}};
+    struct table table;
+    size_t i;
+    json_t *layer;
+    table_init(&table, style, columns, sizeof columns / sizeof *columns);
+    json_array_foreach(json_object_get(plan, "layers"), i, layer)
+    {
+        char buf[UNITS_SIZE];
+        struct text shape = {0};
+        const char *name = json_string_value(json_object_get(layer, "name"));
+        const char *type = json_string_value(json_object_get(layer, "type"));
+        add_shape(&shape, json_object_get(layer, "output_shape"));
+        table_cell(&table, COLOR_BOLD, "%s", name != NULL ? name : "-");
+        table_cell(&table, COLOR_NONE, "%s", type != NULL ? type : "-");
+        table_cell(&table, COLOR_NONE, "%s", text_str(&shape));
+        table_cell(&table, COLOR_NONE, "%s", units_count(integer(layer, "parameters"), buf));
+        text_done(&shape);
+    }
+    text_add(text, "\n");
+    table_draw(&table, text);
+    table_done(&table);
+}
+
+static int print_plan(const struct ctl *ctl, const json_t *plan, struct err *err)
+{
+    char buf[UNITS_SIZE];
+    struct text text = {0};
+    double flops = json_number_value(json_object_get(plan, "flops_per_step"));
+    text_fmt(&text, "parameters  %s\n", units_count(integer(plan, "parameters"), buf));
+    text_fmt(&text, "steps       %s", units_count(integer(plan, "steps"), buf));
+    text_fmt(&text, ", %s an epoch\n", units_count(integer(plan, "steps_per_epoch"), buf));
+    text_fmt(&text, "a step      %sFLOP\n", units_si(flops, buf));
+    add_devices(&text, &ctl->style, plan);
+    add_layers(&text, &ctl->style, plan);
+    return ctl_print(&text, err);
+}
+
+int cmd_plan(struct ctl *ctl, struct err *err)
+{
+    json_t *plan = NULL;
+    int rc = make_plan(ctl, &plan, err);
+    if (rc < 0)
+        return rc;
+    if (plan == NULL)
+        return err_set(err, ERR_IO, "a plan needs traind-worker, and there is none at %s",
+                       TRAIND_LIBEXECDIR "/traind-worker");
+    rc = args_has(&ctl->args, OPT_JSON) ? ctl_print_json(plan, err) : print_plan(ctl, plan, err);
+    json_decref(plan);
+    return rc;
+}

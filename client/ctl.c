@@ -1,0 +1,66 @@
+/* ctl.c: see ctl.h. */
+#include "client/ctl.h"
+
+#include <stdlib.h>
+
+#include "client/terminal.h"
+#include "proto/json.h"
+
+int ctl_call(struct ctl *ctl, enum method method, json_t *params, json_t **ret_result,
+             struct err *err)
+{
+    char path[256];
+    int rc = 0;
+    if (ctl->conn == NULL) {
+        rc = conn_path(ctl->args.values[OPT_SOCKET], path, sizeof path, err);
+        if (rc == 0)
+            rc = conn_open(path, &ctl->conn, err);
+    }
+    if (rc < 0) {
+        json_decref(params);
+        return rc;
+    }
+    return conn_call(ctl->conn, method, params, ret_result, err);
+}
+
+void ctl_disconnect(struct ctl *ctl)
+{
+    conn_close(ctl->conn);
+    ctl->conn = NULL;
+}
+
+int ctl_print(struct text *text, struct err *err)
+{
+    int rc = terminal_write(text, err);
+    text_done(text);
+    return rc;
+}
+
+int ctl_print_json(const json_t *value, struct err *err)
+{
+    struct text text = {0};
+    char *line = json_line(value);
+    if (line == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    text_json(&text, line);
+    text_add(&text, "\n");
+    free(line);
+    return ctl_print(&text, err);
+}
+
+int ctl_ids(const struct ctl *ctl, json_t **ret_ids, struct err *err)
+{
+    json_t *ids = json_array();
+    int rc = ids != NULL ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+    for (size_t i = 0; i < ctl->args.n_words && rc == 0; i++) {
+        int64_t id;
+        rc = args_id(ctl->args.words[i], &id, err);
+        if (rc == 0 && json_array_append_new(ids, json_integer(id)) < 0)
+            rc = err_set(err, ERR_NOMEM, "out of memory");
+    }
+    if (rc < 0)
+        json_decref(ids);
+    else
+        *ret_ids = ids;
+    return rc;
+}

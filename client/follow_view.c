@@ -1,0 +1,136 @@
+/* follow_view.c: see follow_view.h. */
+#include "client/follow_view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/render/progress.h"
+#include "client/render/summary.h"
+
+enum { LINE_EVERY_S = 60 }; /* a line at least so often while there is progress */
+
+double follow_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* In place: events only mark the block, which follow.c has drawn in its own time. */
+
+static int live_event(struct follow *follow, struct followed *job, const json_t *event,
+                      struct err *err)
+{
+    (void)job;
+    (void)event;
+    (void)err;
+    follow->dirty = true;
+    return 0;
+}
+
+static int live_end(struct follow *follow, struct followed *job, struct err *err)
+{
+    (void)err;
+    summary_draw(&follow->above, &follow->ctl->style, &job->record);
+    follow->dirty = true;
+    return 0;
+}
+
+static int live_draw(struct follow *follow, struct err *err)
+{
+    struct text lines = {0}, shown = {0};
+    const struct style *style = &follow->ctl->style;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (size_t i = 0, room = style->rows - 1; i < follow->n; i++) {
+        struct text one = {0};
+        if (follow->jobs[i].ended)
+            continue;
+        progress_block(&one, style, &follow->jobs[i].record, (double)now.tv_sec);
+        size_t height = text_clip_lines(&shown, style, text_str(&one));
+        if (height < room)
+            text_add(&lines, text_str(&one));
+        room -= height < room ? height : room;
+        lines.failed |= one.failed;
+        text_done(&one);
+    }
+    int rc = block_draw(&follow->block, style, &follow->above, &lines, err);
+    text_clear(&follow->above);
+    text_done(&lines);
+    text_done(&shown);
+    return rc;
+}
+
+const struct follow_view follow_view_live = {live_event, live_end, live_draw};
+
+/* As lines: only what is new. */
+
+static bool state_is_new(const struct followed *job)
+{
+    const char *reason = job->record.reason != NULL ? job->record.reason : "";
+    return job->said.state != job->record.state ||
+           strncmp(job->said.reason, reason, sizeof job->said.reason - 1) != 0;
+}
+
+static void say_state(struct text *text, const struct style *style, struct followed *job)
+{
+    if (!state_is_new(job) || state_ended(job->record.state))
+        return;
+    progress_state_line(text, style, &job->record);
+    job->said.state = job->record.state;
+    snprintf(job->said.reason, sizeof job->said.reason, "%s",
+             job->record.reason != NULL ? job->record.reason : "");
+}
+
+static void say_progress(struct text *text, const struct style *style, struct followed *job)
+{
+    int tenth = (int)(record_fraction(&job->record) * 10);
+    double now = follow_clock();
+    if (job->record.step <= 0 || (tenth <= job->said.tenth && now < job->said.time + LINE_EVERY_S))
+        return;
+    progress_step_line(text, style, &job->record);
+    job->said.tenth = tenth;
+    job->said.time = now;
+}
+
+static int lines_event(struct follow *follow, struct followed *job, const json_t *event,
+                       struct err *err)
+{
+    struct text text = {0};
+    const struct style *style = &follow->ctl->style;
+    const char *type = json_string_value(json_object_get(event, "type"));
+    say_state(&text, style, job);
+    if (type != NULL && strcmp(type, "validation") == 0)
+        progress_validation_line(&text, style, &job->record);
+    else if (!state_ended(job->record.state))
+        say_progress(&text, style, job);
+    return ctl_print(&text, err);
+}
+
+static int lines_end(struct follow *follow, struct followed *job, struct err *err)
+{
+    struct text text = {0};
+    summary_draw(&text, &follow->ctl->style, &job->record);
+    return ctl_print(&text, err);
+}
+
+const struct follow_view follow_view_lines = {lines_event, lines_end, NULL};
+
+/* As JSON: the records of the snapshot, then the events as they come. */
+
+static int json_event(struct follow *follow, struct followed *job, const json_t *event,
+                      struct err *err)
+{
+    (void)follow;
+    return ctl_print_json(event != NULL ? event : job->json, err);
+}
+
+static int json_end(struct follow *follow, struct followed *job, struct err *err)
+{
+    (void)follow;
+    return ctl_print_json(job->json, err);
+}
+
+const struct follow_view follow_view_json = {json_event, json_end, NULL};

@@ -1,0 +1,21 @@
+/* summary.h: what is to say of a job that has ended. Pure. */
+#ifndef CLIENT_RENDER_SUMMARY_H
+#define CLIENT_RENDER_SUMMARY_H
+
+#include "client/record.h"
+#include "client/render/style.h"
+#include "client/render/text.h"
+
+/* Final state and how long it took; then of a job that completed validation, loss curve, confusion
+ * table (each where the record has it) and the weights' path, of another the reason with its code
+ * and path, and where to read on. */
+void summary_draw(struct text *text, const struct style *style, const struct record *record);
+
+/* The parts that `trainctl show` prints too; each adds nothing where the record has nothing. */
+void summary_exit(struct text *text, const struct style *style, const struct record *record);
+void summary_losses(struct text *text, const struct style *style, const struct record *record);
+void summary_confusion(struct text *text, const struct style *style, const struct record *record);
+/* The weights' file, absolute if the record knows the directory. */
+void summary_weights(struct text *text, const struct style *style, const struct record *record);
+
+#endif
