@@ -1,6 +1,14 @@
 # daemon: traind and traind-shim. libuv, jansson, SQLite; never CUDA or oneDNN.
 noinst_LIBRARIES += daemon/libdaemon.a
 daemon_libdaemon_a_SOURCES = \
+	daemon/evidence.c daemon/evidence.h \
+	daemon/inventory.c \
+	daemon/launch.c daemon/launch.h \
+	daemon/probe.c daemon/probe.h \
+	daemon/proc.c daemon/proc.h \
+	daemon/runner_job.c daemon/runner_job.h \
+	daemon/runner_uv.c \
+	daemon/tail.c daemon/tail.h \
 	daemon/inventory.h \
 	daemon/runner.h
 

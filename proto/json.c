@@ -41,7 +41,7 @@ int json_load_nested(const char *text, size_t size, size_t depth, int code, json
     int rc = check_depth(text, size, depth, code, err);
     if (rc != 0)
         return rc;
-    json_error_t error;
+    json_error_t error = {0}; /* jansson leaves the code unset when its first allocation fails */
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (root == NULL) {
         enum json_error_code why = json_error_code(&error);

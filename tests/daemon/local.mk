@@ -10,3 +10,17 @@ tests_daemon_check_shim_SOURCES = tests/daemon/check_shim.c tests/daemon/shim_ru
 tests_daemon_check_shim_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_shim_LDADD = $(JANSSON_LIBS) $(TEST_LIBS)
 EXTRA_tests_daemon_check_shim_DEPENDENCIES = daemon/traind-shim tests/daemon/job_helper
+
+check_PROGRAMS += tests/daemon/check_runner
+TESTS += tests/daemon/check_runner
+tests_daemon_check_runner_SOURCES = tests/daemon/check_runner.c tests/daemon/shim_run.c tests/daemon/shim_run.h
+tests_daemon_check_runner_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_runner_LDADD = daemon/libdaemon.a proto/libproto.a $(UV_LIBS) $(JANSSON_LIBS) $(TEST_LIBS)
+EXTRA_tests_daemon_check_runner_DEPENDENCIES = daemon/traind-shim
+
+check_PROGRAMS += tests/daemon/check_inventory
+TESTS += tests/daemon/check_inventory
+tests_daemon_check_inventory_SOURCES = tests/daemon/check_inventory.c
+tests_daemon_check_inventory_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_inventory_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_daemon_check_inventory_LDADD = daemon/libdaemon.a proto/libproto.a tests/lib/liboom.a $(JANSSON_LIBS) $(TEST_LIBS)
