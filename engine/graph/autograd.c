@@ -2,9 +2,56 @@
  *
  * Each node's `grad` turns the gradients of its outputs into those of its inputs. A value that
  * several nodes read gets the sum of their contributions, added as they come, so that each
- * contribution's memory is free again at once.
+ * contribution's memory is free again at once. A bucket's all-reduce stands right behind the node
+ * that makes its last gradient: it is appended before the next gradient node is.
  */
 #include "engine/graph/build.h"
+
+static struct node *range_node(struct build *build, const char *op, enum phase phase, int first,
+                               int last, struct err *err)
+{
+    struct value *from = build_variable(build, first, err);
+    struct value *to = from == NULL ? NULL : build_variable(build, last, err);
+    if (to == NULL)
+        return NULL;
+    build_at(build, -1, "gradients");
+    struct node *node = build_node(build, op, phase, NULL, 0, err);
+    if (node == NULL)
+        return NULL;
+    build_in(node, from);
+    build_in(node, to);
+    return node;
+}
+
+/* All-reduces each bucket whose last gradient has been made. */
+static int reduce_buckets(struct build *build, struct err *err)
+{
+    const struct model *model = build->graph->model;
+    while (build->bucket_first >= 0) {
+        int last = model_bucket_end(model, build->bucket_first, build->graph->options.bucket_bytes);
+        if (build->variables[last] == NULL)
+            return 0;
+        if (range_node(build, "all_reduce", PHASE_REDUCE, build->bucket_first, last, err) == NULL)
+            return err->code;
+        bool more = last + 1 < model->first_gradient + model->n_gradients;
+        build->bucket_first = more ? last + 1 : -1;
+    }
+    return 0;
+}
+
+struct node *build_grad_node(struct build *build, const char *op, enum phase phase,
+                             const struct node *forward, struct err *err)
+{
+    if (reduce_buckets(build, err) != 0)
+        return NULL;
+    struct node *node = build_node(build, op, phase, NULL, 0, err);
+    if (node == NULL)
+        return NULL;
+    node->attr = forward->attr;
+    node->name = forward->name;
+    node->layer = forward->layer;
+    return node;
+}
 
 /* Adds a contribution to a value's gradient. */
 static int accumulate(struct build *build, const struct node *node, struct value *value,
@@ -56,50 +103,16 @@ static int node_grad(struct build *build, const struct node *node, struct err *e
     return rc;
 }
 
-static struct node *range_node(struct build *build, const char *op, enum phase phase, int first,
-                               int last, struct err *err)
-{
-    struct value *from = build_variable(build, first, err);
-    struct value *to = from == NULL ? NULL : build_variable(build, last, err);
-    if (to == NULL)
-        return NULL;
-    build_at(build, -1, "gradients");
-    struct node *node = build_node(build, op, phase, NULL, 0, err);
-    if (node == NULL)
-        return NULL;
-    build_in(node, from);
-    build_in(node, to);
-    return node;
-}
-
-/* All-reduces each bucket whose last gradient has been made. */
-static int reduce_buckets(struct build *build, struct err *err)
-{
-    const struct model *model = build->graph->model;
-    while (build->bucket_first >= 0) {
-        int last = model_bucket_end(model, build->bucket_first, build->graph->options.bucket_bytes);
-        if (build->variables[last] == NULL)
-            return 0;
-        if (range_node(build, "all_reduce", PHASE_REDUCE, build->bucket_first, last, err) == NULL)
-            return err->code;
-        bool more = last + 1 < model->first_gradient + model->n_gradients;
-        build->bucket_first = more ? last + 1 : -1;
-    }
-    return 0;
-}
-
 int autograd_build(struct build *build, struct value *output_grad, struct err *err)
 {
     struct graph *graph = build->graph;
     graph->output->grad = output_grad;
     for (size_t i = graph->n_nodes; i-- > 0;) {
         int rc = node_grad(build, graph->nodes[i], err);
-        if (rc == 0)
-            rc = reduce_buckets(build, err);
         if (rc != 0)
             return rc;
     }
-    return 0;
+    return reduce_buckets(build, err);
 }
 
 int autograd_build_rest(struct build *build, struct err *err)

@@ -228,18 +228,6 @@ struct node *build_node(struct build *build, const char *op, enum phase phase, c
     return node;
 }
 
-struct node *build_grad_node(struct build *build, const char *op, enum phase phase,
-                             const struct node *forward, struct err *err)
-{
-    struct node *node = build_node(build, op, phase, NULL, 0, err);
-    if (node == NULL)
-        return NULL;
-    node->attr = forward->attr;
-    node->name = forward->name;
-    node->layer = forward->layer;
-    return node;
-}
-
 void build_in(struct node *node, struct value *value)
 {
     assert(node->n_in < NODE_MAX_IN);
