@@ -1,3 +1,9 @@
 engine_libengine_a_SOURCES += \
+	%D%/dump.c \
+	%D%/lifetime.c \
+	%D%/lifetime.h \
+	%D%/liveness.c \
 	%D%/liveness.h \
-	%D%/plan.h
+	%D%/plan.c \
+	%D%/plan.h \
+	%D%/variable_map.c

@@ -1,0 +1,12 @@
+/* lifetime.h: until which node a value's memory is read: PURE. Private to engine/plan. */
+#ifndef ENGINE_PLAN_LIFETIME_H
+#define ENGINE_PLAN_LIFETIME_H
+
+#include "engine/graph/graph.h"
+
+/* One a value, by id: the last node that reads it or a view of the same memory; the number of nodes
+ * where the host reads it after the step; -1 where nobody does. In the arena; NULL without memory.
+ */
+int *lifetime_build(const struct graph *graph, struct arena *arena);
+
+#endif

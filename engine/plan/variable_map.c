@@ -1,0 +1,20 @@
+/* variable_map.c: all variables one behind the other, in their order, each on a cache line. */
+#include "engine/plan/liveness.h"
+#include "engine/plan/plan.h"
+
+int variable_map_build(const struct model *model, struct arena *arena, struct variable_map *ret_map,
+                       struct err *err)
+{
+    struct variable_map map = {.offset =
+                                   arena_array(arena, model->n_variables, sizeof *map.offset)};
+    if (map.offset == NULL)
+        return err_set(err, ERR_NOMEM, "no memory for the map of variables");
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct variable *variable = &model->variables[i];
+        size_t bytes = (size_t)shape_count(&variable->shape) * dtype_size(variable->dtype);
+        map.offset[i] = map.bytes;
+        map.bytes += (bytes + LIVENESS_ALIGN - 1) / LIVENESS_ALIGN * LIVENESS_ALIGN;
+    }
+    *ret_map = map;
+    return 0;
+}
