@@ -18,7 +18,7 @@
     X(FOLLOW, 'f', "follow", NULL, "go on until the job ends")                                     \
     X(ANY, 0, "any", NULL, "return when one of the jobs has ended")                                \
     X(TIMEOUT, 0, "timeout", "SECONDS", "give up after so long, with status 1")                    \
-    X(STATE, 0, "state", "STATE,...", "only jobs in these states")                                   \
+    X(STATE, 0, "state", "STATE,...", "only jobs in these states")                                 \
     X(MINE, 'm', "mine", NULL, "only my own jobs")                                                 \
     X(REASON, 0, "reason", "TEXT", "why; kept in the job's history")                               \
     X(DEVICES, 0, "devices", "LIST", "plan for these devices instead of the document's")           \

@@ -78,11 +78,11 @@ static void add_status(struct table *table, const struct record *record)
     char buf[UNITS_SIZE];
     if (record->state == STATE_COMPLETED && !isnan(record->accuracy))
         table_cell(table, COLOR_NONE, "accuracy %.4f", record->accuracy);
-    else if (state_ended(record->state) && record->exit_message != NULL)
+    else if (record_ended(record) && record->exit_message != NULL)
         table_cell(table, COLOR_NONE, "%s", record->exit_message);
     else if (record->reason != NULL && record->reason[0] != '\0')
         table_cell(table, COLOR_NONE, "%s", record->reason);
-    else if (!state_ended(record->state) && record->step > 0)
+    else if (!record_ended(record) && record->step > 0)
         table_cell(table, COLOR_NONE, "%.0f%%, %s left", floor(record_fraction(record) * 100),
                    units_duration(record->seconds_left, buf));
     else

@@ -74,7 +74,7 @@ static void add_progress(struct text *text, const struct style *style, const str
         text_fmt(text, ", epoch %" PRId64, record->epoch);
     if (!isnan(record->loss))
         text_fmt(text, ", loss %.4g", record->loss);
-    if (!state_ended(record->state) && record->seconds_left >= 0)
+    if (!record_ended(record) && record->seconds_left >= 0)
         text_fmt(text, ", %s left", units_duration(record->seconds_left, buf));
     text_add(text, "\n");
     if (!isnan(record->accuracy))

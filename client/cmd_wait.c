@@ -11,7 +11,7 @@ static bool all_completed(const json_t *result, bool any)
     {
         struct record record;
         record_read(job, &record);
-        if (record.state != STATE_COMPLETED && (!any || state_ended(record.state)))
+        if (record.state != STATE_COMPLETED && (!any || record_ended(&record)))
             return false;
     }
     return !json_is_true(json_object_get(result, "timed_out"));

@@ -65,7 +65,7 @@ static int refresh(struct follow *follow, struct followed *job, struct err *err)
 
 static int end_if_ended(struct follow *follow, struct followed *job, struct err *err)
 {
-    if (job->ended || !state_ended(job->record.state))
+    if (job->ended || !record_ended(&job->record))
         return 0;
     int rc = refresh(follow, job, err);
     if (rc < 0)
@@ -86,7 +86,7 @@ static int take_snapshot(struct follow *follow, const json_t *snapshot, bool end
         struct record record;
         struct followed *job;
         record_read(json, &record);
-        if (state_ended(record.state) && !ended_too)
+        if (record_ended(&record) && !ended_too)
             continue;
         int rc = add(follow, json, &job, err);
         if (rc == 0)

@@ -76,7 +76,7 @@ static bool state_is_new(const struct followed *job)
 
 static void say_state(struct text *text, const struct style *style, struct followed *job)
 {
-    if (!state_is_new(job) || state_ended(job->record.state))
+    if (!state_is_new(job) || record_ended(&job->record))
         return;
     progress_state_line(text, style, &job->record);
     job->said.state = job->record.state;
@@ -104,7 +104,7 @@ static int lines_event(struct follow *follow, struct followed *job, const json_t
     say_state(&text, style, job);
     if (type != NULL && strcmp(type, "validation") == 0)
         progress_validation_line(&text, style, &job->record);
-    else if (!state_ended(job->record.state))
+    else if (!record_ended(&job->record))
         say_progress(&text, style, job);
     return ctl_print(&text, err);
 }

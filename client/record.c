@@ -81,6 +81,11 @@ void record_read(const json_t *json, struct record *ret)
     *ret = record;
 }
 
+bool record_ended(const struct record *record)
+{
+    return record->state != STATE_COUNT && state_ended(record->state);
+}
+
 double record_fraction(const struct record *record)
 {
     if (record->state == STATE_COMPLETED)

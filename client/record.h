@@ -30,6 +30,8 @@ struct record {
 
 void record_read(const json_t *json, struct record *ret);
 
+/* Whether it is in a state that it will not leave; one that this version does not know is none. */
+bool record_ended(const struct record *record);
 /* Of 0 to 1: how much of the job is done; 0 while it is not known. */
 double record_fraction(const struct record *record);
 /* Seconds from its start to its end or `now`; NAN before its start. */

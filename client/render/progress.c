@@ -44,7 +44,7 @@ void progress_devices(struct text *text, const struct style *style, const struct
 static void add_state(struct text *text, const struct style *style, const struct record *record)
 {
     progress_state(text, style, record);
-    if (!state_ended(record->state) && json_array_size(record->devices) > 0) {
+    if (!record_ended(record) && json_array_size(record->devices) > 0) {
         text_add(text, " on ");
         progress_devices(text, style, record);
     }

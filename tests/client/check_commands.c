@@ -240,10 +240,10 @@ END_TEST
 START_TEST(error_statuses)
 {
     static const struct peer_step missing[] = {{.method = "job.show", .reply = NOT_FOUND}};
-    static const struct peer_step denied[] = {
-        {.method = "job.cancel",
-         .reply = "\"error\":{\"code\":-32031,\"message\":\"not "
-                  "yours\",\"data\":{\"name\":\"denied\"}}"}};
+    static const struct peer_step denied[] = {{.method = "job.cancel",
+                                               .reply =
+                                                   "\"error\":{\"code\":-32031,\"message\":\"not "
+                                                   "yours\",\"data\":{\"name\":\"denied\"}}"}};
     static const struct peer_step gone[] = {{.method = "job.show", .hang_up = true}};
     struct peer *peer = START(missing);
     ck_assert_int_eq(run_command(&run, peer_socket(peer), "show 9 --json", NULL), 3);

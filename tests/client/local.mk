@@ -14,6 +14,13 @@ tests_client_check_render_SOURCES = tests/client/check_render.c
 tests_client_check_render_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_client_check_render_LDADD = $(CLIENT_LIBS) $(TEST_LIBS)
 
+check_PROGRAMS += tests/client/check_oom
+TESTS += tests/client/check_oom
+tests_client_check_oom_SOURCES = tests/client/check_oom.c
+tests_client_check_oom_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_client_check_oom_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_client_check_oom_LDADD = tests/lib/liboom.a $(CLIENT_LIBS) $(TEST_LIBS)
+
 # End to end: the built trainctl against a scripted daemon on a real socket.
 check_LIBRARIES += tests/client/libpeer.a
 tests_client_libpeer_a_SOURCES = \
