@@ -41,13 +41,15 @@ static bool own_socket(const char *dir, char *buf, size_t size)
            stat(buf, &st) == 0;
 }
 
+/* Both places: the daemon may have been started from another kind of session than this. */
 static bool find_user_socket(char *buf, size_t size)
 {
     char dir[256];
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     if (runtime != NULL && runtime[0] != '\0') {
         int n = snprintf(dir, sizeof dir, "%s/traind", runtime);
-        return n > 0 && (size_t)n < sizeof dir && own_socket(dir, buf, size);
+        if (n > 0 && (size_t)n < sizeof dir && own_socket(dir, buf, size))
+            return true;
     }
     snprintf(dir, sizeof dir, "/tmp/traind-%lu", (unsigned long)getuid());
     return own_socket(dir, buf, size);

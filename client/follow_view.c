@@ -38,28 +38,42 @@ static int live_end(struct follow *follow, struct followed *job, struct err *err
     return 0;
 }
 
-static int live_draw(struct follow *follow, struct err *err)
+static size_t count_lines(const char *text)
 {
-    struct text lines = {0}, shown = {0};
+    size_t n = 0;
+    for (; *text != '\0'; text++)
+        n += *text == '\n';
+    return n;
+}
+
+/* The jobs that have not ended, as many as the terminal has lines for. */
+static void add_blocks(const struct follow *follow, double now, struct text *lines)
+{
     const struct style *style = &follow->ctl->style;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    for (size_t i = 0, room = style->rows - 1; i < follow->n; i++) {
-        struct text one = {0};
+    size_t room = style->rows - 1;
+    for (size_t i = 0; i < follow->n; i++) {
+        struct text block = {0};
         if (follow->jobs[i].ended)
             continue;
-        progress_block(&one, style, &follow->jobs[i].record, (double)now.tv_sec);
-        size_t height = text_clip_lines(&shown, style, text_str(&one));
-        if (height < room)
-            text_add(&lines, text_str(&one));
-        room -= height < room ? height : room;
-        lines.failed |= one.failed;
-        text_done(&one);
+        progress_block(&block, style, &follow->jobs[i].record, now);
+        size_t height = count_lines(text_str(&block));
+        if (height <= room)
+            text_add(lines, text_str(&block));
+        room = height <= room ? room - height : 0;
+        lines->failed |= block.failed;
+        text_done(&block);
     }
-    int rc = block_draw(&follow->block, style, &follow->above, &lines, err);
+}
+
+static int live_draw(struct follow *follow, struct err *err)
+{
+    struct text lines = {0};
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    add_blocks(follow, (double)now.tv_sec, &lines);
+    int rc = block_draw(&follow->block, &follow->ctl->style, &follow->above, &lines, err);
     text_clear(&follow->above);
     text_done(&lines);
-    text_done(&shown);
     return rc;
 }
 

@@ -43,6 +43,7 @@ static int run(const char *program, char *const *argv, FILE *const *streams, int
 {
     posix_spawn_file_actions_t actions;
     pid_t pid;
+    unsetenv("TRAIND_REPORT_FD"); /* inside a job: its reports are not ours */
     int rc = posix_spawn_file_actions_init(&actions);
     if (rc != 0)
         return err_errno(err, rc, "cannot start %s", program);
