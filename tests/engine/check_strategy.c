@@ -9,6 +9,7 @@
 #include "engine/train/init.h"
 #include "tests/engine/fixture.h"
 #include "tests/lib/checks.h"
+#include "tests/lib/oom.h"
 
 enum { IN = 6, CLASSES = 3, MAX_BATCH = 13, MAX_DEVICES = 3, STEPS = 4 };
 
@@ -193,6 +194,36 @@ START_TEST(plans_each_device)
 }
 END_TEST
 
+/* One device: its thread and ours never allocate at the same time. */
+static int plan_and_open(const struct strategy_config *config, struct err *err)
+{
+    struct strategy_memory memory[1];
+    struct strategy *strategy = NULL;
+    double flops;
+    int rc = strategy_plan(config, memory, &flops, err);
+    if (rc == 0)
+        rc = strategy_open(config, &strategy, err);
+    strategy_close(strategy);
+    return rc;
+}
+
+START_TEST(every_allocation_is_checked)
+{
+    struct fixture fixture = fixture_open("[6]", mlp, "CrossEntropyLoss");
+    const int64_t batch = 10;
+    struct strategy_config config = config_of(fixture.model, 1, &batch);
+    bool failed = true;
+    for (long n = 1; failed; n++) {
+        struct err err = ERR_INIT;
+        oom_arm(n);
+        int rc = plan_and_open(&config, &err);
+        failed = oom_disarm();
+        ck_assert_msg(rc == (failed ? ERR_NOMEM : 0), "allocation %ld: %s", n, err.message);
+    }
+    fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(a_failing_device_is_named)
 {
     struct fixture fixture = fixture_open("[6]", mlp, "CrossEntropyLoss");
@@ -218,6 +249,7 @@ int main(void)
     tcase_add_loop_test(tcase, equals_one_device, 0, (int)(sizeof spreads / sizeof spreads[0]));
     tcase_add_test(tcase, evaluates_with_the_controllers_buffers);
     tcase_add_test(tcase, plans_each_device);
+    tcase_add_test(tcase, every_allocation_is_checked);
     tcase_add_test(tcase, a_failing_device_is_named);
     return checks_run(suite);
 }

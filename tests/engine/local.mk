@@ -70,4 +70,5 @@ check_PROGRAMS += tests/engine/check_strategy
 TESTS += tests/engine/check_strategy
 tests_engine_check_strategy_SOURCES = tests/engine/check_strategy.c tests/engine/fixture.c tests/engine/fixture.h
 tests_engine_check_strategy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_strategy_LDADD = $(ENGINE_TEST_LIBS)
+tests_engine_check_strategy_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_strategy_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
