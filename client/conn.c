@@ -61,7 +61,7 @@ int conn_path(const char *option, char *buf, size_t size, struct err *err)
     if (given == NULL || given[0] == '\0') {
         if (find_user_socket(buf, size))
             return 0;
-        given = TRAIND_RUNSTATEDIR "/traind/traind.sock";
+        given = "/run/traind/traind.sock";
     }
     if (strlen(given) >= size || strlen(given) >= sizeof((struct sockaddr_un){0}.sun_path))
         return err_set(err, ERR_USAGE, "the socket's path is longer than an address can be: %s",

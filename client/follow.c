@@ -103,6 +103,8 @@ static int take_event(struct follow *follow, const json_t *event, struct err *er
 {
     json_t *changes = json_object_get(event, "record");
     json_int_t id = json_integer_value(json_object_get(event, "id"));
+    if (id == 0)
+        return follow->view->other != NULL ? follow->view->other(event, err) : 0;
     struct followed *job = find(follow, id);
     if (job != NULL && job->ended)
         return 0;

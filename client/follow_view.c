@@ -77,7 +77,8 @@ static int live_draw(struct follow *follow, struct err *err)
     return rc;
 }
 
-const struct follow_view follow_view_live = {live_event, live_end, live_draw};
+const struct follow_view follow_view_live = {
+    .event = live_event, .end = live_end, .draw = live_draw};
 
 /* As lines: only what is new. */
 
@@ -130,7 +131,7 @@ static int lines_end(struct follow *follow, struct followed *job, struct err *er
     return ctl_print(&text, err);
 }
 
-const struct follow_view follow_view_lines = {lines_event, lines_end, NULL};
+const struct follow_view follow_view_lines = {.event = lines_event, .end = lines_end};
 
 /* As JSON: the records of the snapshot, then the events as they come. */
 
@@ -147,4 +148,5 @@ static int json_end(struct follow *follow, struct followed *job, struct err *err
     return ctl_print_json(job->json, err);
 }
 
-const struct follow_view follow_view_json = {json_event, json_end, NULL};
+const struct follow_view follow_view_json = {
+    .event = json_event, .end = json_end, .other = ctl_print_json};

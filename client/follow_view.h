@@ -41,6 +41,8 @@ struct follow_view {
     int (*event)(struct follow *follow, struct followed *job, const json_t *event, struct err *err);
     /* `job` has ended and its record is whole. */
     int (*end)(struct follow *follow, struct followed *job, struct err *err);
+    /* An event about no single job ("lagged"); NULL in a view that has nothing to say of it. */
+    int (*other)(const json_t *event, struct err *err);
     /* Draws all jobs; NULL in a view that needs no drawing. */
     int (*draw)(struct follow *follow, struct err *err);
 };

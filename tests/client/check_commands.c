@@ -354,6 +354,10 @@ END_TEST
 #define PROGRESS(step)                                                                             \
     EVENT("7", "progress", "{\"progress\":{\"step\":" step ",\"steps\":100,\"loss\":0.5}}")
 
+#define LAGGED                                                                                     \
+    "{\"jsonrpc\":\"2.0\",\"method\":\"job.event\",\"params\":{\"seq\":1,\"type\":"                \
+    "\"lagged\",\"time\":1}}\n"
+
 START_TEST(watch)
 {
     static const struct peer_step steps[] = {
@@ -361,7 +365,7 @@ START_TEST(watch)
          /* an event that overtakes the reply is not lost */
          .before = STARTED,
          .reply = "\"result\":{\"seq\":1,\"jobs\":[" QUEUED "]}",
-         .after = PROGRESS("1") PROGRESS("2") PROGRESS("50")
+         .after = PROGRESS("1") LAGGED PROGRESS("2") PROGRESS("50")
              EVENT("7", "validation", "{\"progress\":{\"epoch\":1,\"accuracy\":0.5}}")
                  EVENT("7", "state", "{\"state\":\"completed\"}")},
         {.method = "job.show",
@@ -410,11 +414,12 @@ START_TEST(watch_as_json)
     static const struct peer_step steps[] = {
         {.method = "job.watch",
          .reply = "\"result\":{\"seq\":1,\"jobs\":[{\"id\":7,\"state\":\"running\"}]}",
-         .after = EVENT("7", "state", "{\"state\":\"completed\"}")},
+         .after = LAGGED EVENT("7", "state", "{\"state\":\"completed\"}")},
         {.method = "job.show", .reply = "\"result\":{\"id\":7,\"state\":\"completed\"}"}};
     struct peer *peer = START(steps);
     ck_assert_int_eq(run_command(&run, peer_socket(peer), "watch 7 --json", NULL), 0);
     ck_assert_str_eq(run.text, "{\"id\":7,\"state\":\"running\"}\n"
+                               "{\"seq\":1,\"type\":\"lagged\",\"time\":1}\n"
                                "{\"seq\":1,\"id\":7,\"type\":\"state\",\"time\":1,\"record\":"
                                "{\"state\":\"completed\"}}\n"
                                "{\"id\":7,\"state\":\"completed\"}\n");
