@@ -2,6 +2,7 @@
 include tests/lib/local.mk
 if HAVE_CHECK
 include tests/proto/local.mk
+include tests/ref/local.mk
 include tests/engine/local.mk
 include tests/daemon/local.mk
 include tests/client/local.mk

@@ -121,7 +121,8 @@ static int batch_norm_grad_build(struct program *program, const struct node *nod
 {
     bool affine = own_in(node, GRAD_WEIGHT) != NULL, trained = own_out(node, 1) != NULL;
     struct call *call;
-    int rc = batch_norm_call(program, trained ? dnnl_backward : dnnl_backward_data, in[GRAD_X],
+    /* oneDNN gives the gradients of a scale that it uses, also where nobody trains it. */
+    int rc = batch_norm_call(program, affine ? dnnl_backward : dnnl_backward_data, in[GRAD_X],
                              affine, ret_choice, &call, err);
     if (rc)
         return rc;
@@ -131,13 +132,14 @@ static int batch_norm_grad_build(struct program *program, const struct node *nod
     program_bind(call, DNNL_ARG_VARIANCE, program_in(GRAD_SPREAD));
     program_bind(call, DNNL_ARG_DIFF_SRC, program_out(0));
     if (affine) {
+        size_t bytes = (size_t)shape_count(&node->in[GRAD_WEIGHT]->shape) * sizeof(float);
         program_bind(call, DNNL_ARG_SCALE, program_in(GRAD_WEIGHT));
-        /* oneDNN asks for the shift though no gradient depends on it: any C floats do. */
+        /* It asks for the shift though no gradient depends on it: any C floats do. */
         program_bind(call, DNNL_ARG_SHIFT, program_in(GRAD_WEIGHT));
-    }
-    if (trained) {
-        program_bind(call, DNNL_ARG_DIFF_SCALE, program_out(1));
-        program_bind(call, DNNL_ARG_DIFF_SHIFT, program_out(2));
+        program_bind(call, DNNL_ARG_DIFF_SCALE,
+                     trained ? program_out(1) : program_scratch(program, bytes));
+        program_bind(call, DNNL_ARG_DIFF_SHIFT,
+                     trained ? program_out(2) : program_scratch(program, bytes));
     }
     ret_choice->in[GRAD_GY] = ret_choice->in[GRAD_X];
     ret_choice->inplace[0] = GRAD_GY;

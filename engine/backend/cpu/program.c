@@ -22,7 +22,7 @@ struct place program_out(int index)
     return (struct place){PLACE_OUT, (size_t)index};
 }
 
-static struct place new_scratch(struct program *program, size_t bytes)
+struct place program_scratch(struct program *program, size_t bytes)
 {
     struct place place = {PLACE_SCRATCH, program->scratch_bytes};
     program->scratch_bytes += (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
@@ -50,7 +50,7 @@ struct call *program_call(struct program *program, dnnl_primitive_desc_t desc)
     call->desc = desc;
     size_t bytes = dnnl_memory_desc_get_size(argument_memory(desc, DNNL_ARG_SCRATCHPAD));
     if (bytes)
-        program_bind(call, DNNL_ARG_SCRATCHPAD, new_scratch(program, bytes));
+        program_bind(call, DNNL_ARG_SCRATCHPAD, program_scratch(program, bytes));
     return call;
 }
 
@@ -84,7 +84,7 @@ int program_fetch(struct program *program, const_dnnl_primitive_desc_t desc, int
     const dnnl_memory_desc_t *wanted = argument_memory(desc, argument);
     struct place place = program_in(index);
     if (!dnnl_memory_desc_equal(wanted, &plain->memory)) {
-        struct place scratch = new_scratch(program, dnnl_memory_desc_get_size(wanted));
+        struct place scratch = program_scratch(program, dnnl_memory_desc_get_size(wanted));
         int rc = call_reorder(program, &plain->memory, place, wanted, scratch, err);
         if (rc)
             return rc;
@@ -102,7 +102,7 @@ int program_leave(struct program *program, struct call *call, int argument,
         program_bind(call, argument, program_out(index));
         return 0;
     }
-    struct place scratch = new_scratch(program, dnnl_memory_desc_get_size(left));
+    struct place scratch = program_scratch(program, dnnl_memory_desc_get_size(left));
     program_bind(call, argument, scratch);
     return call_reorder(program, left, scratch, &plain->memory, program_out(index), err);
 }

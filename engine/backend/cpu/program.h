@@ -57,6 +57,7 @@ struct call *program_call(struct program *program, dnnl_primitive_desc_t desc);
 void program_bind(struct call *call, int argument, struct place place);
 struct place program_in(int index);
 struct place program_out(int index);
+struct place program_scratch(struct program *program, size_t bytes); /* a new place there */
 /* The layout in which a primitive wants an argument. Errors: ERR_NOMEM. */
 int program_layout(struct program *program, const_dnnl_primitive_desc_t desc, int argument,
                    const struct layout **ret_layout, struct err *err);

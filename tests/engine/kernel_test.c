@@ -1,0 +1,340 @@
+/* kernel_test.c: see kernel_test.h. */
+#include "tests/engine/kernel_test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/backend/cpu/layout.h"
+#include "engine/base/rng.h"
+#include "engine/base/team.h"
+#include "engine/graph/op.h"
+#include "tests/lib/checks.h"
+#include "tests/ref/ref.h"
+
+static struct device *device;
+static struct arena *arena;
+
+void kernel_test_setup(int n_threads)
+{
+    struct err err = ERR_INIT;
+    team_set_size(n_threads);
+    struct device_config config = {.name = "cpu:0", .n_threads = n_threads};
+    ck_assert_int_eq(backend_cpu.device_open(&config, &device, &err), 0);
+    arena = arena_new();
+    ck_assert_ptr_nonnull(arena);
+}
+
+void kernel_test_teardown(void)
+{
+    arena_free(arena);
+    backend_cpu.device_close(device);
+}
+
+/* A node with its values, and what the failure messages call it. */
+struct bench {
+    struct op_def op;
+    struct node node;
+    struct value values[NODE_MAX_IN + NODE_MAX_OUT];
+    char name[512];
+};
+
+static void add_values(struct bench *bench, struct tensor *tensors, int limit, struct value **slots,
+                       int *ret_n)
+{
+    int first = slots == bench->node.in ? 0 : NODE_MAX_IN;
+    for (int i = 0; i < limit; i++) {
+        if (tensors[i].fill == FILL_ABSENT)
+            continue;
+        struct value *value = &bench->values[first + i];
+        *value = (struct value){.id = first + i,
+                                .name = "value",
+                                .shape = tensors[i].shape,
+                                .dtype = tensors[i].dtype,
+                                .kind = VALUE_ACTIVATION,
+                                .variable = -1};
+        slots[i] = value;
+        *ret_n = i + 1;
+        char shape[160];
+        size_t used = strlen(bench->name);
+        snprintf(bench->name + used, sizeof bench->name - used, " %s",
+                 shape_format(&tensors[i].shape, shape));
+    }
+}
+
+static void make_node(struct bench *bench, struct kernel_test *test)
+{
+    *bench = (struct bench){.op = {.name = test->op}};
+    snprintf(bench->name, sizeof bench->name, "%s", test->op);
+    bench->node = (struct node){.op = &bench->op, .attr = test->attr, .name = "node"};
+    add_values(bench, test->in, NODE_MAX_IN, bench->node.in, &bench->node.n_in);
+    add_values(bench, test->out, NODE_MAX_OUT, bench->node.out, &bench->node.n_out);
+}
+
+/* Every element is a float (or class number), so that kernel and reference see the same. */
+static double random_element(const struct kernel_test *test, const struct tensor *tensor, int input,
+                             int64_t i)
+{
+    if (input == 0 && test->override)
+        return (double)test->override[i];
+    uint32_t words[4];
+    rng_block(rng_key(7, RNG_DATA, (uint64_t)input), 0, (uint64_t)i, words);
+    double uniform = (double)rng_uniform(words[0]);
+    switch (tensor->fill) {
+    case FILL_POSITIVE:
+        return (double)(float)(uniform + 0.5);
+    case FILL_CLASS:
+        return floor(uniform * (double)test->in[0].shape.dim[1]);
+    case FILL_NORMAL:
+        return 2 * uniform - 1;
+    default:
+        return 0;
+    }
+}
+
+static void make_reference_inputs(struct kernel_test *test)
+{
+    for (int k = 0; k < NODE_MAX_IN; k++) {
+        struct tensor *tensor = &test->in[k];
+        if (tensor->fill == FILL_ABSENT || tensor->reference)
+            continue;
+        int64_t n = shape_count(&tensor->shape);
+        tensor->reference = calloc((size_t)n, sizeof(double));
+        for (int64_t i = 0; i < n; i++)
+            tensor->reference[i] = random_element(test, tensor, k, i);
+    }
+}
+
+static void to_memory(const double *from, enum dtype dtype, int64_t n, void *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (dtype == DTYPE_F32)
+            ((float *)to)[i] = (float)from[i];
+        else if (dtype == DTYPE_I64)
+            ((int64_t *)to)[i] = (int64_t)from[i];
+        else
+            ((double *)to)[i] = from[i];
+}
+
+static double element(const void *memory, enum dtype dtype, int64_t i)
+{
+    return dtype == DTYPE_F32   ? (double)((const float *)memory)[i]
+           : dtype == DTYPE_I64 ? (double)((const int64_t *)memory)[i]
+                                : ((const double *)memory)[i];
+}
+
+static void *new_memory(size_t bytes)
+{
+    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    ck_assert_ptr_nonnull(memory);
+    memset(memory, 0xff, (bytes + 63) / 64 * 64); /* NaN, whatever is not written */
+    return memory;
+}
+
+/* A kernel that lives, with its scratch. */
+struct instance {
+    const struct kernel *kernel;
+    void *state, *scratch;
+};
+
+static struct instance instance_new(const struct kernel *kernel, const struct node *node,
+                                    const struct kernel_choice *choice)
+{
+    struct instance instance = {kernel, NULL, new_memory(choice->scratch_bytes)};
+    struct err err = ERR_INIT;
+    int rc = kernel->create(device, node, choice, &instance.state, &err);
+    ck_assert_msg(rc == 0, "%s", err.message);
+    return instance;
+}
+
+static void instance_run(const struct instance *instance, void *const *in, void *const *out,
+                         const struct step *step)
+{
+    struct err err = ERR_INIT;
+    struct kernel_args args = {.in = in, .out = out, .scratch = instance->scratch, .step = step};
+    ck_assert_msg(instance->kernel->run(instance->state, &args, &err) == 0, "%s", err.message);
+}
+
+static void instance_free(const struct instance *instance)
+{
+    instance->kernel->destroy(instance->state);
+    free(instance->scratch);
+}
+
+/* `memory` in another layout, freshly allocated. */
+static void *reordered(const void *memory, const struct layout *from, const struct layout *to)
+{
+    struct op_def op = {.name = "reorder"};
+    struct value x = {.shape = from->shape}, y = x;
+    struct node node = {.op = &op, .n_in = 1, .n_out = 1, .in = {&x}, .out = {&y}};
+    const struct layout *in[NODE_MAX_IN] = {from, to};
+    struct kernel_choice choice;
+    struct err err = ERR_INIT;
+    const struct kernel *kernel = backend_kernel(&backend_cpu, "reorder");
+    int rc = kernel->query(&node, in, arena, &choice, &err);
+    ck_assert_msg(rc == 0, "%s", err.message);
+    void *result = new_memory(to->bytes);
+    struct instance instance = instance_new(kernel, &node, &choice);
+    instance_run(&instance, (void *[]){(void *)(uintptr_t)memory}, (void *[]){result}, NULL);
+    instance_free(&instance);
+    return result;
+}
+
+static const struct layout *plain(const struct tensor *tensor)
+{
+    return layout_plain(arena, &tensor->shape, tensor->dtype);
+}
+
+/* The input as the kernel wants it. */
+static void *input_memory(const struct tensor *tensor, const struct layout *wanted)
+{
+    void *memory = new_memory(plain(tensor)->bytes);
+    to_memory(tensor->reference, tensor->dtype, shape_count(&tensor->shape), memory);
+    if (layout_equal(plain(tensor), wanted))
+        return memory;
+    void *result = reordered(memory, plain(tensor), wanted);
+    free(memory);
+    return result;
+}
+
+static void compare(const struct bench *bench, const char *what, int index,
+                    const struct tensor *tensor)
+{
+    void *memory = tensor->memory, *plain_memory = NULL;
+    if (!layout_equal(tensor->layout, plain(tensor))) {
+        memory = plain_memory = reordered(tensor->memory, tensor->layout, plain(tensor));
+        void *again = reordered(memory, plain(tensor), tensor->layout);
+        ck_assert_msg(memcmp(again, tensor->memory, tensor->layout->bytes) == 0,
+                      "%s: %s %d: padded channels are not zero", bench->name, what, index);
+        free(again);
+    }
+    double largest = 0, worst = 0;
+    for (int64_t i = 0; i < shape_count(&tensor->shape); i++) {
+        double a = element(memory, tensor->dtype, i), b = tensor->reference[i];
+        if (isnan(a) && isnan(b))
+            continue;
+        ck_assert_msg(!isnan(a), "%s: %s %d: element %lld is NaN", bench->name, what, index,
+                      (long long)i);
+        if (a == b)
+            continue;
+        largest = fmax(largest, fabs(b));
+        worst = fmax(worst, fabs(a - b));
+    }
+    ck_assert_msg(worst <= 1e-5 * largest || worst < 1e-30, "%s: %s %d: off by %g of %g",
+                  bench->name, what, index, worst, largest);
+    free(plain_memory);
+}
+
+static void query(const struct bench *bench, const struct kernel *kernel, struct kernel_test *test,
+                  struct kernel_choice *ret_choice)
+{
+    const struct layout *arrival[NODE_MAX_IN] = {0};
+    for (int k = 0; k < bench->node.n_in; k++) {
+        struct tensor *tensor = &test->in[k];
+        if (tensor->fill == FILL_ABSENT)
+            continue;
+        bool blocked = test->arrival_block && tensor->shape.rank == 4 && !tensor->variable &&
+                       tensor->dtype == DTYPE_F32;
+        arrival[k] = tensor->layout ? tensor->layout
+                     : blocked      ? layout_blocked(arena, &tensor->shape, test->arrival_block)
+                                    : plain(tensor);
+    }
+    struct err err = ERR_INIT;
+    int rc = kernel->query(&bench->node, arrival, arena, ret_choice, &err);
+    ck_assert_msg(rc == 0, "%s: %s", bench->name, err.message);
+    ck_assert_msg(strncmp(ret_choice->impl, "ref", 3) != 0, "%s: %s", bench->name,
+                  ret_choice->impl);
+    strcpy(test->impl, ret_choice->impl);
+    for (int k = 0; k < bench->node.n_in; k++)
+        if (test->in[k].fill != FILL_ABSENT && test->in[k].variable)
+            ck_assert_msg(layout_equal(ret_choice->in[k], plain(&test->in[k])),
+                          "%s: input %d, a variable, is wanted otherwise than plain", bench->name,
+                          k);
+}
+
+/* Fresh memory for a run: the inputs as they are wanted, the outputs full of NaN. */
+static void make_memory(struct kernel_test *test, const struct kernel_choice *choice, void **in,
+                        void **out)
+{
+    for (int k = 0; k < NODE_MAX_IN; k++) {
+        struct tensor *tensor = &test->in[k];
+        if (tensor->fill != FILL_ABSENT)
+            in[k] = tensor->opaque ? tensor->memory : input_memory(tensor, choice->in[k]);
+    }
+    for (int k = 0; k < NODE_MAX_OUT; k++)
+        if (test->out[k].fill != FILL_ABSENT)
+            out[k] = new_memory(choice->out[k]->bytes);
+}
+
+static void free_inputs(const struct kernel_test *test, void **in)
+{
+    for (int k = 0; k < NODE_MAX_IN; k++)
+        if (!test->in[k].opaque)
+            free(in[k]);
+}
+
+static void run_reference(const struct bench *bench, struct kernel_test *test)
+{
+    double *in[NODE_MAX_IN] = {0}, *out[NODE_MAX_OUT] = {0};
+    for (int k = 0; k < NODE_MAX_IN; k++)
+        in[k] = test->in[k].reference;
+    for (int k = 0; k < NODE_MAX_OUT; k++)
+        if (test->out[k].fill != FILL_ABSENT)
+            out[k] = test->out[k].reference =
+                calloc((size_t)shape_count(&test->out[k].shape), sizeof(double));
+    ref_find(test->op)(&bench->node, in, out, &test->step);
+}
+
+void kernel_test_run(struct kernel_test *test)
+{
+    struct bench bench;
+    make_node(&bench, test);
+    make_reference_inputs(test);
+    const struct kernel *kernel = backend_kernel(&backend_cpu, test->op);
+    ck_assert_ptr_nonnull(kernel);
+    struct kernel_choice choice;
+    query(&bench, kernel, test, &choice);
+
+    void *in[2][NODE_MAX_IN] = {0}, *out[2][NODE_MAX_OUT] = {0};
+    struct instance instance = instance_new(kernel, &bench.node, &choice);
+    for (int r = 0; r < 2; r++) {
+        make_memory(test, &choice, in[r], out[r]);
+        instance_run(&instance, in[r], out[r], &test->step);
+    }
+    instance_free(&instance);
+    run_reference(&bench, test);
+    for (int k = 0; k < NODE_MAX_OUT; k++) {
+        struct tensor *tensor = &test->out[k];
+        if (tensor->fill == FILL_ABSENT)
+            continue;
+        tensor->memory = out[0][k];
+        tensor->layout = choice.out[k];
+        ck_assert_msg(memcmp(out[0][k], out[1][k], choice.out[k]->bytes) == 0,
+                      "%s: output %d: two runs differ", bench.name, k);
+        free(out[1][k]);
+        if (!tensor->opaque)
+            compare(&bench, "output", k, tensor);
+    }
+    for (int k = 0; k < NODE_MAX_IN; k++) {
+        struct tensor *tensor = &test->in[k];
+        if (!tensor->mutated)
+            continue;
+        struct tensor after = *tensor;
+        after.memory = in[0][k];
+        after.layout = choice.in[k];
+        compare(&bench, "input", k, &after);
+    }
+    free_inputs(test, in[0]);
+    free_inputs(test, in[1]);
+}
+
+void kernel_test_done(struct kernel_test *test)
+{
+    for (int k = 0; k < NODE_MAX_IN; k++)
+        if (!test->in[k].opaque)
+            free(test->in[k].reference);
+    for (int k = 0; k < NODE_MAX_OUT; k++) {
+        free(test->out[k].reference);
+        free(test->out[k].memory);
+    }
+}

@@ -1,0 +1,12 @@
+# tests/ref: every op as naive loops in double.
+check_LIBRARIES += tests/ref/libref.a
+tests_ref_libref_a_SOURCES = \
+	tests/ref/batch_norm.c \
+	tests/ref/conv2d.c \
+	tests/ref/elementwise.c \
+	tests/ref/linear.c \
+	tests/ref/loss.c \
+	tests/ref/pool.c \
+	tests/ref/ref.c \
+	tests/ref/ref.def \
+	tests/ref/ref.h
