@@ -116,8 +116,12 @@ static int check_end(struct ctl *ctl, int64_t id, struct err *err)
 static int follow_log(struct ctl *ctl, int64_t id, struct err *err)
 {
     json_int_t offset = 0;
-    int rc = next_piece(ctl, id, &offset, true, err);
-    if (rc > 0 && (rc = conn_watch_signals(ctl->conn, err)) == 0)
+    int rc = ctl_connect(ctl, err);
+    if (rc == 0)
+        rc = conn_watch_signals(ctl->conn, err);
+    if (rc == 0)
+        rc = next_piece(ctl, id, &offset, true, err);
+    if (rc > 0)
         rc = follow_pieces(ctl, err);
     if (rc == 0 && ctl->status == 0)
         rc = check_end(ctl, id, err);

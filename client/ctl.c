@@ -6,21 +6,23 @@
 #include "client/terminal.h"
 #include "proto/json.h"
 
+int ctl_connect(struct ctl *ctl, struct err *err)
+{
+    char path[256];
+    if (ctl->conn != NULL)
+        return 0;
+    int rc = conn_path(ctl->args.values[OPT_SOCKET], path, sizeof path, err);
+    return rc < 0 ? rc : conn_open(path, &ctl->conn, err);
+}
+
 int ctl_call(struct ctl *ctl, enum method method, json_t *params, json_t **ret_result,
              struct err *err)
 {
-    char path[256];
-    int rc = 0;
-    if (ctl->conn == NULL) {
-        rc = conn_path(ctl->args.values[OPT_SOCKET], path, sizeof path, err);
-        if (rc == 0)
-            rc = conn_open(path, &ctl->conn, err);
-    }
-    if (rc < 0) {
-        json_decref(params);
-        return rc;
-    }
-    return conn_call(ctl->conn, method, params, ret_result, err);
+    int rc = ctl_connect(ctl, err);
+    if (rc == 0)
+        return conn_call(ctl->conn, method, params, ret_result, err);
+    json_decref(params);
+    return rc;
 }
 
 void ctl_disconnect(struct ctl *ctl)

@@ -56,6 +56,8 @@ int cmd_check(struct ctl *ctl, struct err *err);
 int cmd_plan(struct ctl *ctl, struct err *err);
 int cmd_info(struct ctl *ctl, struct err *err);
 
+/* Opens the connection, unless it is open. See conn_path and conn_open. */
+int ctl_connect(struct ctl *ctl, struct err *err);
 /* Calls the daemon, connecting first if need be; see conn_call. */
 int ctl_call(struct ctl *ctl, enum method method, json_t *params, json_t **ret_result,
              struct err *err);
