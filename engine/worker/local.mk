@@ -4,4 +4,6 @@ engine_libengine_a_SOURCES += \
 	%D%/machine.c \
 	%D%/machine.h \
 	%D%/reporter.c \
-	%D%/reporter.h
+	%D%/reporter.h \
+	%D%/setup.c \
+	%D%/setup.h

@@ -6,18 +6,14 @@
 
 #include "engine/ops/registry.h"
 #include "engine/train/trainer.h"
-#include "engine/worker/command.h"
-#include "engine/worker/document.h"
-#include "engine/worker/machine.h"
+#include "engine/worker/setup.h"
 #include "proto/json.h"
 
 struct result {
-    const struct job *job;
-    const struct device_config *devices;
-    int n_devices;
-    struct trainer_plan plan;
+    const struct setup *setup;
     const struct model *model;
     const struct graph *graph; /* of a small batch, for the layers' shapes */
+    struct trainer_plan plan;
 };
 
 /* The shape of one sample after layer i: that of the last forward node of the layer. A layer
@@ -56,15 +52,16 @@ static size_t peak_bytes(const struct strategy_memory *memory)
 static json_t *device_json(const struct result *result, int i)
 {
     const struct strategy_memory *memory = &result->plan.devices[i];
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "device", result->devices[i].name, "samples",
-                     (json_int_t)memory->samples, "state_bytes", (json_int_t)memory->variable_bytes,
-                     "arena_bytes", (json_int_t)memory->arena_bytes, "input_bytes",
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "device", result->setup->devices[i].name,
+                     "samples", (json_int_t)memory->samples, "state_bytes",
+                     (json_int_t)memory->variable_bytes, "arena_bytes",
+                     (json_int_t)memory->arena_bytes, "input_bytes",
                      (json_int_t)memory->input_bytes, "peak_bytes", (json_int_t)peak_bytes(memory));
 }
 
 static json_t *layer_json(const struct result *result, size_t i)
 {
-    const struct job_layer *layer = &result->job->model.layers[i];
+    const struct job_layer *layer = &result->setup->job->model.layers[i];
     struct shape shape = layer_shape(result->graph, i);
     json_t *dims = json_array();
     for (int k = 0; k < shape.rank; k++)
@@ -78,7 +75,7 @@ static json_t *devices_json(const struct result *result)
 {
     json_t *list = json_array();
     int rc = 0;
-    for (int i = 0; rc == 0 && i < result->n_devices; i++)
+    for (int i = 0; rc == 0 && i < result->setup->n_devices; i++)
         rc = json_array_append_new(list, device_json(result, i));
     return list;
 }
@@ -87,7 +84,7 @@ static json_t *layers_json(const struct result *result)
 {
     json_t *list = json_array();
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < result->job->model.n_layers; i++)
+    for (size_t i = 0; rc == 0 && i < result->setup->job->model.n_layers; i++)
         rc = json_array_append_new(list, layer_json(result, i));
     return list;
 }
@@ -118,8 +115,8 @@ static void print_text(const struct result *result)
 {
     const struct trainer_plan *plan = &result->plan;
     printf("%-24s %-18s %-20s %12s\n", "layer", "type", "output", "parameters");
-    for (size_t i = 0; i < result->job->model.n_layers; i++) {
-        const struct job_layer *layer = &result->job->model.layers[i];
+    for (size_t i = 0; i < result->setup->job->model.n_layers; i++) {
+        const struct job_layer *layer = &result->setup->job->model.layers[i];
         struct shape shape = layer_shape(result->graph, i);
         char dims[160];
         printf("%-24s %-18s %-20s %12lld\n", layer->name, layer_type_name(layer->type),
@@ -127,9 +124,9 @@ static void print_text(const struct result *result)
     }
     printf("\n%-8s %8s %12s %12s %12s %12s  (MiB)\n", "device", "samples", "state", "arena",
            "input", "peak");
-    for (int i = 0; i < result->n_devices; i++) {
+    for (int i = 0; i < result->setup->n_devices; i++) {
         const struct strategy_memory *memory = &plan->devices[i];
-        printf("%-8s %8lld %12.2f %12.2f %12.2f %12.2f\n", result->devices[i].name,
+        printf("%-8s %8lld %12.2f %12.2f %12.2f %12.2f\n", result->setup->devices[i].name,
                (long long)memory->samples, mib(memory->variable_bytes), mib(memory->arena_bytes),
                mib(memory->input_bytes), mib(peak_bytes(memory)));
     }
@@ -139,7 +136,7 @@ static void print_text(const struct result *result)
         plan->flops_per_step / 1e9, mib(plan->input_bytes));
 }
 
-/* Two samples: the least that a BatchNorm can be trained on. */
+/* Two samples: any number would do, the batch is left out of what is shown. */
 static int build_graph(const struct job *job, struct model **ret_model, struct graph **ret_graph,
                        struct err *err)
 {
@@ -150,42 +147,41 @@ static int build_graph(const struct job *job, struct model **ret_model, struct g
     return rc;
 }
 
-int command_plan(const struct command_options *options, struct reporter *reporter, struct err *err)
+static int print_plan(const struct command_options *options, const struct setup *setup,
+                      const struct model *model, const struct graph *graph, struct err *err)
 {
-    struct job *job = NULL;
-    struct machine machine = {0};
-    struct model *model = NULL;
-    struct graph *graph = NULL;
-    struct device_config devices[LIMIT_DEVICES];
-    struct trainer_config config = {.backend = &backend_cpu, .devices = devices};
-    struct result result = {.devices = devices};
-    (void)reporter;
-    int rc = document_load(options->document, options->devices, &job, err);
-    if (rc == 0)
-        rc = machine_probe(options->cpu_devices, &machine, err);
-    if (rc == 0)
-        rc = machine_resolve(&machine, &job->parallel, devices, &config.n_devices, err);
-    if (rc == 0)
-        rc = build_graph(job, &model, &graph, err);
+    struct trainer_config config = {
+        .job = setup->job,
+        .backend = &backend_cpu,
+        .devices = setup->devices,
+        .n_devices = setup->n_devices,
+    };
+    struct result result = {setup, model, graph, {0}};
+    int rc = trainer_plan(&config, &result.plan, err);
     if (rc != 0)
-        goto out;
-    config.job = job;
-    rc = trainer_plan(&config, &result.plan, err);
-    if (rc != 0)
-        goto out;
-    result.job = job;
-    result.n_devices = config.n_devices;
-    result.model = model;
-    result.graph = graph;
+        return rc;
     if (options->json)
         rc = print_json(&result, err);
     else
         print_text(&result);
     trainer_plan_done(&result.plan);
-out:
+    return rc;
+}
+
+int command_plan(const struct command_options *options, struct reporter *reporter, struct err *err)
+{
+    struct setup setup;
+    struct model *model = NULL;
+    struct graph *graph = NULL;
+    (void)reporter;
+    int rc = setup_open(options, &setup, err);
+    if (rc != 0)
+        return rc;
+    rc = build_graph(setup.job, &model, &graph, err);
+    if (rc == 0)
+        rc = print_plan(options, &setup, model, graph, err);
     graph_free(graph);
     model_free(model);
-    machine_done(&machine);
-    job_free(job);
+    setup_close(&setup);
     return rc;
 }

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "engine/train/trainer.h"
-#include "engine/worker/command.h"
-#include "engine/worker/document.h"
-#include "engine/worker/machine.h"
+#include "engine/worker/setup.h"
 
 static void report(void *context, const struct report *what)
 {
@@ -36,30 +34,21 @@ static const char *choose_output(const struct command_options *options, const st
 
 int command_run(const struct command_options *options, struct reporter *reporter, struct err *err)
 {
-    struct job *job = NULL;
-    struct machine machine = {0};
-    struct device_config devices[LIMIT_DEVICES];
+    struct setup setup;
     char output[LIMIT_PATH_BYTES];
+    int rc = setup_open(options, &setup, err);
+    if (rc != 0)
+        return rc;
     struct trainer_config config = {
+        .job = setup.job,
         .backend = &backend_cpu,
-        .devices = devices,
+        .devices = setup.devices,
+        .n_devices = setup.n_devices,
+        .output = choose_output(options, setup.job, output),
         .stop = options->stop,
         .sink = {report, say, reporter},
     };
-    int rc = document_load(options->document, options->devices, &job, err);
-    if (rc != 0)
-        goto out;
-    rc = machine_probe(options->cpu_devices, &machine, err);
-    if (rc != 0)
-        goto out;
-    rc = machine_resolve(&machine, &job->parallel, devices, &config.n_devices, err);
-    if (rc != 0)
-        goto out;
-    config.job = job;
-    config.output = choose_output(options, job, output);
     rc = trainer_run(&config, err);
-out:
-    machine_done(&machine);
-    job_free(job);
+    setup_close(&setup);
     return rc;
 }

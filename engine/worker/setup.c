@@ -1,0 +1,34 @@
+/* setup.c: see setup.h. */
+#include "engine/worker/setup.h"
+
+#include "engine/worker/document.h"
+
+static int find_devices(const struct command_options *options, struct setup *setup, struct err *err)
+{
+    int rc = machine_resolve(&setup->machine, &setup->job->parallel, setup->devices,
+                             &setup->n_devices, err);
+    if (rc == 0 || options->devices == NULL)
+        return rc;
+    err->path[0] = '\0'; /* the fault is the command line's, not the document's */
+    return err_context(err, "--devices %s", options->devices);
+}
+
+int setup_open(const struct command_options *options, struct setup *setup, struct err *err)
+{
+    *setup = (struct setup){0};
+    int rc = document_load(options->document, options->devices, &setup->job, err);
+    if (rc == 0)
+        rc = machine_probe(options->cpu_devices, &setup->machine, err);
+    if (rc == 0)
+        rc = find_devices(options, setup, err);
+    if (rc != 0)
+        setup_close(setup);
+    return rc;
+}
+
+void setup_close(struct setup *setup)
+{
+    machine_done(&setup->machine);
+    job_free(setup->job);
+    setup->job = NULL;
+}
