@@ -13,13 +13,16 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/runner.h
 
 # traind-shim: plain C without a library, for it outlives the daemon.
-pkglibexec_PROGRAMS += daemon/traind-shim
-daemon_traind_shim_SOURCES = \
+noinst_LIBRARIES += daemon/libshim.a
+daemon_libshim_a_SOURCES = \
 	daemon/proc.c daemon/proc.h \
-	daemon/shim.c daemon/shim.h \
+	daemon/shim.h \
 	daemon/shim_child.c daemon/shim_child.h \
 	daemon/shim_oom.c daemon/shim_oom.h \
 	daemon/shim_options.c daemon/shim_options.h \
 	daemon/shim_pipes.c daemon/shim_pipes.h \
 	daemon/shim_reap.c daemon/shim_reap.h \
 	daemon/shim_record.c daemon/shim_record.h
+pkglibexec_PROGRAMS += daemon/traind-shim
+daemon_traind_shim_SOURCES = daemon/shim.c
+daemon_traind_shim_LDADD = daemon/libshim.a

@@ -26,7 +26,7 @@
 #include "proto/limits.h"
 
 /* Above the default of daemons and sessions, below those who volunteer to be killed first. */
-static const char OOM_SCORE[] = "500";
+enum { OOM_SCORE = 500 };
 
 struct child {
     const struct shim_options *options;
@@ -121,15 +121,22 @@ static int new_session(struct child *child)
     return setsid() < 0 ? errno : 0;
 }
 
-/* While still root: after the change of ids /proc/self belongs to root. */
+/* While still root: after the change of ids /proc/self belongs to root. Never lowered, which needs
+ * rights that an ordinary user's shim does not have. */
 static int raise_oom_score(struct child *child)
 {
     (void)child;
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno;
-    int errnum = write(fd, OOM_SCORE, strlen(OOM_SCORE)) < 0 ? errno : 0;
-    close(fd);
+    char score[16];
+    int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, score, sizeof score - 1);
+    if (n >= 0) {
+        score[n] = '\0';
+        if (atoi(score) < OOM_SCORE)
+            n = dprintf(fd, "%d", OOM_SCORE);
+    }
+    int errnum = n < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
     return errnum;
 }
 

@@ -52,6 +52,8 @@ static size_t file_append(struct shim_file *file, const char *data, size_t size)
 /* Reads once. 0: nothing now, or the end, in which case the pipe is closed. */
 static size_t pipe_read(int *pipe, char *buf, size_t size)
 {
+    if (*pipe < 0 || size == 0)
+        return 0;
     ssize_t n = read(*pipe, buf, size);
     if (n > 0)
         return (size_t)n;
@@ -127,8 +129,6 @@ static void log_append(struct shim_log *log, const char *data, size_t size)
 size_t shim_log_read(struct shim_log *log, size_t limit)
 {
     char buf[64 << 10];
-    if (log->pipe < 0)
-        return 0;
     size_t n = pipe_read(&log->pipe, buf, limit < sizeof buf ? limit : sizeof buf);
     if (n > 0)
         log_append(log, buf, n);
@@ -219,8 +219,6 @@ static void reports_take(struct shim_reports *reports, const char *data, size_t 
 size_t shim_reports_read(struct shim_reports *reports, size_t limit, int64_t now_ns)
 {
     char buf[64 << 10];
-    if (reports->pipe < 0)
-        return 0;
     size_t n = pipe_read(&reports->pipe, buf, limit < sizeof buf ? limit : sizeof buf);
     for (size_t at = 0; at < n;) {
         const char *end = memchr(buf + at, '\n', n - at);

@@ -117,6 +117,22 @@ START_TEST(test_descriptors_and_seals)
 }
 END_TEST
 
+START_TEST(test_flood)
+{
+    char helper[4096];
+    const char *const program[] = {build_path("tests/daemon/job_helper", helper), "flood", NULL};
+    shim_run_start(&job, NULL, program);
+    expect("exited", 0, -1, "status 0");
+    size_t size;
+    char *reports = shim_run_file(&job, "report.jsonl", &size);
+    ck_assert_uint_lt(size, 1 << 20);
+    static const char last[] = "{\"last\": true}\n";
+    ck_assert_uint_gt(size, sizeof last);
+    ck_assert_str_eq(reports + size - strlen(last), last); /* the last word is never lost */
+    free(reports);
+}
+END_TEST
+
 START_TEST(test_start_fails)
 {
     static const struct {
@@ -268,6 +284,7 @@ int main(void)
     tcase_add_test(tcase, test_nul_bytes_are_bytes);
     tcase_add_test(tcase, test_environment_is_clean);
     tcase_add_test(tcase, test_descriptors_and_seals);
+    tcase_add_test(tcase, test_flood);
     tcase_add_loop_test(tcase, test_start_fails, 0, 4);
     tcase_add_test(tcase, test_document_is_missing);
     tcase_add_test(tcase, test_hung);

@@ -24,3 +24,16 @@ tests_daemon_check_inventory_SOURCES = tests/daemon/check_inventory.c
 tests_daemon_check_inventory_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_inventory_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_daemon_check_inventory_LDADD = daemon/libdaemon.a proto/libproto.a tests/lib/liboom.a $(JANSSON_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_shim_pipes tests/daemon/check_shim_record tests/daemon/check_shim_root
+TESTS += tests/daemon/check_shim_pipes tests/daemon/check_shim_record tests/daemon/check_shim_root
+tests_daemon_check_shim_pipes_SOURCES = tests/daemon/check_shim_pipes.c
+tests_daemon_check_shim_pipes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_shim_pipes_LDADD = daemon/libshim.a $(TEST_LIBS)
+tests_daemon_check_shim_record_SOURCES = tests/daemon/check_shim_record.c
+tests_daemon_check_shim_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_shim_record_LDADD = daemon/libshim.a $(JANSSON_LIBS) $(TEST_LIBS)
+tests_daemon_check_shim_root_SOURCES = tests/daemon/check_shim_root.c tests/daemon/shim_run.c tests/daemon/shim_run.h
+tests_daemon_check_shim_root_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_shim_root_LDADD = $(JANSSON_LIBS) $(TEST_LIBS)
+EXTRA_tests_daemon_check_shim_root_DEPENDENCIES = daemon/traind-shim tests/daemon/job_helper

@@ -19,6 +19,14 @@ int checks_run(Suite *suite)
     return failed == 0 && run > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+int checks_skip(const char *const *names, size_t n, const char *why)
+{
+    for (size_t i = 0; i < n; i++)
+        printf("ok %zu - %s # SKIP %s\n", i + 1, names[i], why);
+    printf("1..%zu\n", n);
+    return EXIT_SUCCESS;
+}
+
 TCase *checks_case(Suite *suite, const char *name, double timeout_s)
 {
     TCase *tcase = tcase_create(name);
