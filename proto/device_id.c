@@ -182,8 +182,11 @@ static int pick_count(struct choice *c, const struct job_parallel *parallel, str
         return err_at(err, ERR_DEVICE_UNKNOWN, "/parallel/devices",
                       "the job asks for %zu %s device%s, but %s", wanted == 0 ? 1 : wanted,
                       type_names[type], wanted > 1 ? "s" : "", describe(count, type, there));
-    while (c->n_picked < wanted)
-        c->picked[c->n_picked++] = find_position(c, (struct device_id){.type = type, .index = -1});
+    struct device_id any = {.type = type, .index = -1};
+    while (c->n_picked < wanted) {
+        int position = find_position(c, any);
+        c->picked[c->n_picked++] = position;
+    }
     return 0;
 }
 

@@ -68,7 +68,7 @@ static const char *nearest_choice(const struct field *field, const json_t *value
 int job_parser_refuse(struct job_parser *parser, const struct field *field, const json_t *value)
 {
     char expected[512], found[96], hint[96] = "";
-    job_field_types[field->kind].expect(field, expected, sizeof expected);
+    job_field_types[field->kind]->expect(field, expected, sizeof expected);
     const char *nearest = nearest_choice(field, value);
     if (nearest != NULL)
         snprintf(hint, sizeof hint, "; did you mean \"%s\"?", nearest);
@@ -155,7 +155,7 @@ static int refuse_missing(struct job_parser *parser, const struct object_def *de
                           const struct choice *choice, const struct field *field)
 {
     char expected[512];
-    job_field_types[field->kind].expect(field, expected, sizeof expected);
+    job_field_types[field->kind]->expect(field, expected, sizeof expected);
     return err_at(parser->err, ERR_JOB_INVALID, parser->path, "%s needs \"%s\": %s",
                   choice != NULL ? choice->name : def->what, field->name, expected);
 }
@@ -165,7 +165,7 @@ static int parse_default(struct job_parser *parser, const struct field *field, v
     json_t *value = json_loads(field->fallback, JSON_DECODE_ANY, NULL);
     if (value == NULL)
         return job_parser_nomem(parser);
-    int rc = job_field_types[field->kind].parse(parser, field, value, base);
+    int rc = job_field_types[field->kind]->parse(parser, field, value, base);
     json_decref(value);
     return rc;
 }
@@ -185,7 +185,7 @@ static int parse_field(struct job_parser *parser, const struct object_def *def,
     if (field->kind != FIELD_FIXED && later != NULL)
         rc = refuse_later(parser, later);
     if (rc == 0)
-        rc = job_field_types[field->kind].parse(parser, field, value, base);
+        rc = job_field_types[field->kind]->parse(parser, field, value, base);
     if (rc != 0 && later != NULL) /* FIELD_FIXED: "#" is any number but the default */
         rc = refuse_later(parser, later);
     if (rc == 0)
@@ -251,7 +251,7 @@ int job_object_parse(struct job_parser *parser, const struct object_def *def, co
 static int dump_fields(const struct field *fields, const void *base, json_t *object)
 {
     for (; fields != NULL && fields->name != NULL; fields++) {
-        const struct field_type *type = &job_field_types[fields->kind];
+        const struct field_type *type = job_field_types[fields->kind];
         if (type->given(fields, base) &&
             json_object_set_new(object, fields->name, type->dump(fields, base)) != 0)
             return -1;
@@ -274,8 +274,8 @@ json_t *job_object_dump(const struct object_def *def, const void *base)
 static void release_fields(const struct field *fields, void *base)
 {
     for (; fields != NULL && fields->name != NULL; fields++)
-        if (job_field_types[fields->kind].release != NULL)
-            job_field_types[fields->kind].release(fields, base);
+        if (job_field_types[fields->kind]->release != NULL)
+            job_field_types[fields->kind]->release(fields, base);
 }
 
 void job_object_release(const struct object_def *def, void *base)

@@ -37,7 +37,26 @@ struct field_type {
     void (*release)(const struct field *field, void *base); /* NULL: nothing to free */
 };
 
-extern const struct field_type job_field_types[FIELD_KIND_COUNT];
+extern const struct field_type *const job_field_types[FIELD_KIND_COUNT];
+extern const struct field_type job_type_int, job_type_number, job_type_bool, job_type_text,
+    job_type_layer_name, job_type_choice, job_type_flags, job_type_fixed, job_type_every,
+    job_type_pair, job_type_shape, job_type_numbers, job_type_names, job_type_devices;
+
+/* For the kinds themselves: the member of a field, and the count beside a list. */
+void *job_at(const struct field *field, void *base);
+const void *job_in(const struct field *field, const void *base);
+size_t *job_count_at(const struct field *field, void *base);
+size_t job_count_in(const struct field *field, const void *base);
+bool job_always(const struct field *field, const void *base); /* for `given` */
+/* Whether a value lies in the field's range, and that range in words. */
+bool job_int_fits(const struct field *field, const json_t *value);
+const char *job_int_range(const struct field *field, char buf[static 64]);
+bool job_number_fits(const struct field *field, const json_t *value);
+const char *job_number_range(const struct field *field, char buf[static 64]);
+/* The number as people write it: 0, not 0.0. A new reference. */
+json_t *job_number_value(double number);
+int job_text_store(struct job_parser *parser, const struct field *field, const json_t *value,
+                   void *base);
 
 /* Objects, walked by their rows (job.c). `base` is zeroed before the first parse; what a failed
  * parse left in it is freed by job_object_release as well. */

@@ -58,6 +58,17 @@ int json_load(const char *text, size_t size, int code, json_t **ret_root, struct
     return json_load_nested(text, size, LIMIT_DEPTH, code, ret_root, err);
 }
 
+json_t *json_list_append(json_t *list, json_t *value)
+{
+    if (list == NULL || json_array_append_new(list, value) != 0) {
+        if (list == NULL)
+            json_decref(value);
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
 enum { NEAREST_MAX = 64 }; /* longer names are nobody's typing mistake */
 
 static size_t min3(size_t a, size_t b, size_t c)

@@ -25,6 +25,10 @@ char *json_line(const json_t *root);
  * at the end. */
 char *json_pretty(const json_t *root);
 
+/* Appends a new reference, taking it; returns the list. Of a NULL list or value the other is
+ * released and NULL returned, so that a loop needs no check of its own. */
+json_t *json_list_append(json_t *list, json_t *value);
+
 /* The known name nearest to `name` by edit distance (case apart), or NULL if none is near. */
 const char *json_nearest(const char *name, const char *const *known, size_t n_known);
 

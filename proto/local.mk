@@ -14,7 +14,9 @@ proto_libproto_a_SOURCES = \
 	proto/job_kinds.c \
 	proto/job_kinds.h \
 	proto/job_layers.c \
+	proto/job_lists.c \
 	proto/job_rows.h \
+	proto/job_scalars.c \
 	proto/json.c \
 	proto/json.h \
 	proto/json_write.c \

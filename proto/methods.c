@@ -172,10 +172,7 @@ static json_t *describe_params(const struct method_def *def)
         const struct param_def *param = &def->params[i];
         json_t *row = json_pack("{s:s, s:s, s:b}", "name", param->name, "type",
                                 types[param->type].name, "required", param->required);
-        if (json_array_append_new(list, row) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        list = json_list_append(list, row);
     }
     return list;
 }
@@ -188,10 +185,7 @@ static json_t *describe_methods(void)
         json_t *row = params == NULL ? NULL
                                      : json_pack("{s:s, s:s, s:o}", "name", methods[i].name,
                                                  "summary", methods[i].summary, "params", params);
-        if (json_array_append_new(list, row) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        list = json_list_append(list, row);
     }
     return list;
 }
@@ -202,10 +196,7 @@ static json_t *describe_errors(void)
     for (int i = 0; list != NULL && i < ERR_COUNT; i++) {
         int code = -1 - i;
         json_t *row = json_pack("{s:s, s:i}", "name", err_name(code), "code", err_rpc_code(code));
-        if (json_array_append_new(list, row) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        list = json_list_append(list, row);
     }
     return list;
 }
