@@ -14,7 +14,7 @@ static const struct field random_rows[] = {
     {"classes", FIELD_INT,
      "Targets are labels below this; without it they are normal, of the output's shape",
      AT(job_source, classes), RANGE(2, DIM_MAX)},
-    {NULL},
+    {0},
 };
 
 static const struct field idx_rows[] = {
@@ -22,13 +22,13 @@ static const struct field idx_rows[] = {
      RANGE(1, LIMIT_PATH_BYTES), LATER({"{}", "several inputs"})},
     {"targets", FIELD_PATH, "An IDX file of labels or targets, gz or not", AT(job_source, targets),
      REQUIRED, RANGE(1, LIMIT_PATH_BYTES)},
-    {NULL},
+    {0},
 };
 
 static const struct choice formats[] = {
     {"random", DATA_RANDOM, random_rows, NULL},
     {"idx", DATA_IDX, idx_rows, LATER_KEYS({"lengths", "sequence lengths"})},
-    {NULL},
+    {0},
 };
 
 static const struct field source_rows[] = {
@@ -37,7 +37,7 @@ static const struct field source_rows[] = {
      LATER({"npy", "npy files"}, {"safetensors", "safetensors data files"},
            {"cifar10", "CIFAR files"}, {"cifar100", "CIFAR files"}, {"csv", "csv files"},
            {"image_folder", "image folders"}, {"tokens", "token files"}, {"text", "text files"})},
-    {NULL},
+    {0},
 };
 
 static const struct object_def source_object = {
@@ -50,7 +50,7 @@ static const struct field transform_rows[] = {
      REALS(-REAL_MAX, REAL_MAX)},
     {"std", FIELD_NUMBERS, "See scale", AT(job_data, std), DEFAULT("1"), RANGE(1, CHANNELS_MAX),
      REALS(0, REAL_MAX), .flags = FIELD_ABOVE},
-    {NULL},
+    {0},
 };
 
 static const struct object_def transform_object = {
@@ -70,7 +70,7 @@ static const struct field data_rows[] = {
      DEFAULT("true")},
     {"drop_last", FIELD_BOOL, "Leave out an epoch's last batch if it is short",
      AT(job_data, drop_last), DEFAULT("false")},
-    {NULL},
+    {0},
 };
 
 static const struct object_def data_object = {
@@ -81,7 +81,7 @@ static const struct field input_rows[] = {
      RANGE(1, DIM_MAX)},
     {"dtype", FIELD_CHOICE, "Of the elements", AT(job_model, dtype), DEFAULT("\"float32\""),
      CHOICES(OPTION("float32", JOB_FLOAT32)), LATER({"int64", "int64 inputs (token ids)"})},
-    {NULL},
+    {0},
 };
 
 static const struct object_def input_object = {
@@ -97,7 +97,7 @@ static const struct field init_rows[] = {
      RANGE(1, LIMIT_PATH_BYTES)},
     {"strict", FIELD_BOOL, "Refuse weights with unexpected keys", AT(job_init, strict),
      DEFAULT("true")},
-    {NULL},
+    {0},
 };
 
 static const struct object_def init_object = {
@@ -111,7 +111,7 @@ static const struct field model_rows[] = {
      .object = &job_layer_object},
     {"init", FIELD_OBJECT, "The weights at the beginning", AT(job_model, init), DEFAULT("{}"),
      .object = &init_object},
-    {NULL},
+    {0},
 };
 
 static const struct object_def model_object = {
@@ -124,7 +124,7 @@ static const struct field reduction_rows[] = {
     {"reduction", FIELD_CHOICE, "Of the samples' losses to one", AT(job_loss, reduction),
      DEFAULT("\"mean\""), CHOICES(OPTION("mean", REDUCTION_MEAN), OPTION("sum", REDUCTION_SUM)),
      LATER({"none", "losses without a reduction"})},
-    {NULL},
+    {0},
 };
 
 static const struct choice losses[] = {
@@ -132,7 +132,7 @@ static const struct choice losses[] = {
      LATER_KEYS({"label_smoothing", "smoothed labels"}, {"ignore_index", "ignored labels"},
                 {"weight", "class weights"})},
     {"MSELoss", LOSS_MSE, reduction_rows, NULL},
-    {NULL},
+    {0},
 };
 
 static const struct field loss_rows[] = {
@@ -140,7 +140,7 @@ static const struct field loss_rows[] = {
      .choices = losses,
      LATER({"BCEWithLogitsLoss", "BCEWithLogitsLoss losses"}, {"L1Loss", "L1Loss losses"},
            {"NLLLoss", "NLLLoss losses"})},
-    {NULL},
+    {0},
 };
 
 static const struct object_def loss_object = {.what = "loss", .fields = loss_rows, .tagged = true};
@@ -155,12 +155,12 @@ static const struct field sgd_rows[] = {
      DEFAULT("false")},
     {"weight_decay", FIELD_NUMBER, "As in PyTorch", AT(job_optimizer, weight_decay), DEFAULT("0"),
      REALS(0, REAL_MAX)},
-    {NULL},
+    {0},
 };
 
 static const struct choice optimizers[] = {
     {"SGD", OPTIMIZER_SGD, sgd_rows, NULL},
-    {NULL},
+    {0},
 };
 
 static const struct field optimizer_rows[] = {
@@ -168,7 +168,7 @@ static const struct field optimizer_rows[] = {
      .choices = optimizers,
      LATER({"Adam", "Adam optimizers"}, {"AdamW", "AdamW optimizers"},
            {"RMSprop", "RMSprop optimizers"})},
-    {NULL},
+    {0},
 };
 
 static const struct object_def optimizer_object = {
@@ -202,7 +202,7 @@ static const struct field train_rows[] = {
     {"trace", FIELD_FLAGS, "What the log shows of each replica",
      .offset = offsetof(struct job_train, trace_shapes), DEFAULT("[]"),
      CHOICES(OPTION("shapes", 0))},
-    {NULL},
+    {0},
 };
 
 static const struct object_def train_object = {
@@ -223,7 +223,7 @@ static const struct object_def train_object = {
 
 static const struct field single_rows[] = {
     DEVICES_ROW(DEFAULT("1")),
-    {NULL},
+    {0},
 };
 
 static const struct field replicate_rows[] = {
@@ -231,7 +231,7 @@ static const struct field replicate_rows[] = {
     {"dim", FIELD_FIXED, "The axis of the batch", DEFAULT("0"), LATER({"#", "other batch axes"})},
     {"batch_norm", FIELD_FIXED, "Each replica normalises by its own chunk",
      DEFAULT("\"per_replica\""), LATER({"synchronized", "synchronized BatchNorms"})},
-    {NULL},
+    {0},
 };
 
 static const struct choice modes[] = {
@@ -239,7 +239,7 @@ static const struct choice modes[] = {
     {"replicate", PARALLEL_REPLICATE, replicate_rows,
      LATER_KEYS({"output_device", "output devices"}, {"shards", "shards"},
                 {"shard_optimizer", "sharded optimizers"})},
-    {NULL},
+    {0},
 };
 
 static const struct field parallel_rows[] = {
@@ -250,7 +250,7 @@ static const struct field parallel_rows[] = {
      CHOICES(OPTION("cpu", DEVICE_CPU), OPTION("cuda", DEVICE_CUDA))},
     {"deterministic", FIELD_FIXED, "The same bits at every run", DEFAULT("true"),
      LATER({"false", "computations that may not repeat"})},
-    {NULL},
+    {0},
 };
 
 static const struct object_def parallel_object = {
@@ -269,7 +269,7 @@ static const struct field checkpoint_rows[] = {
     {"resume", FIELD_CHOICE, "Continue from the newest checkpoint in output, or start over",
      AT(job_checkpoint, resume), DEFAULT("\"auto\""),
      CHOICES(OPTION("auto", true), OPTION("never", false))},
-    {NULL},
+    {0},
 };
 
 static const struct object_def checkpoint_object = {.what = "checkpoint",
@@ -294,7 +294,7 @@ static const struct field job_rows[] = {
      .object = &checkpoint_object},
     {"output", FIELD_PATH, "Directory of the results; runs/ID if left out", AT(job, output),
      RANGE(1, LIMIT_PATH_BYTES)},
-    {NULL},
+    {0},
 };
 
 const struct object_def job_object = {
@@ -307,7 +307,7 @@ const struct every_unit_def job_every_units[] = {
     {"step", EVERY_STEPS, 1},   {"steps", EVERY_STEPS, 1},
     {"epoch", EVERY_EPOCHS, 1}, {"epochs", EVERY_EPOCHS, 1},
     {"h", EVERY_SECONDS, 3600}, {"min", EVERY_SECONDS, 60},
-    {"s", EVERY_SECONDS, 1},    {NULL},
+    {"s", EVERY_SECONDS, 1},    {0},
 };
 
 const struct choice *job_choice(const struct field *field, int value)

@@ -42,13 +42,13 @@ enum field_flag {
 
 /* What job.md describes and this version does not have: a key, or a value. As a value `match` is a
  * string's text, or "#", "[]", "{}", "null" for any number, list, object, for null. Ends with
- * {NULL}. */
+ * {0}. */
 struct later {
     const char *match;
     const char *what; /* a plural: "LSTM layers" are not in this version */
 };
 
-/* A value of FIELD_CHOICE; of an object's tag, with the keys that come with it. Ends with {NULL}.
+/* A value of FIELD_CHOICE; of an object's tag, with the keys that come with it. Ends with {0}.
  */
 struct choice {
     const char *name;
@@ -93,6 +93,6 @@ struct every_unit_def {
     int unit; /* enum every_unit */
     int64_t factor;
 };
-extern const struct every_unit_def job_every_units[]; /* ends with {NULL} */
+extern const struct every_unit_def job_every_units[]; /* ends with {0} */
 
 #endif

@@ -15,7 +15,7 @@ static const struct field linear_rows[] = {
     {"in_features", FIELD_INT, "Inferred if left out", AT(job_layer, linear.in_features),
      RANGE(1, DIM_MAX)},
     {"bias", FIELD_BOOL, "Add a learned bias", AT(job_layer, linear.bias), DEFAULT("true")},
-    {NULL},
+    {0},
 };
 
 static const struct field conv2d_rows[] = {
@@ -37,7 +37,7 @@ static const struct field conv2d_rows[] = {
     {"padding_mode", FIELD_FIXED, "What the input is padded with", DEFAULT("\"zeros\""),
      LATER({"reflect", "other padding modes"}, {"replicate", "other padding modes"},
            {"circular", "other padding modes"})},
-    {NULL},
+    {0},
 };
 
 static const struct field batchnorm_rows[] = {
@@ -52,12 +52,12 @@ static const struct field batchnorm_rows[] = {
      DEFAULT("true")},
     {"track_running_stats", FIELD_BOOL, "Keep running statistics for evaluation",
      AT(job_layer, batchnorm.track_running_stats), DEFAULT("true")},
-    {NULL},
+    {0},
 };
 
 static const struct field relu_rows[] = {
     INPLACE_ROW,
-    {NULL},
+    {0},
 };
 
 static const struct field maxpool2d_rows[] = {
@@ -73,13 +73,13 @@ static const struct field maxpool2d_rows[] = {
      DEFAULT("false")},
     {"return_indices", FIELD_FIXED, "Where the maxima were", DEFAULT("false"),
      LATER({"true", "indices of maxima"})},
-    {NULL},
+    {0},
 };
 
 static const struct field adaptiveavgpool2d_rows[] = {
     {"output_size", FIELD_PAIR, "Height and width", AT(job_layer, adaptiveavgpool2d.output_size),
      REQUIRED, RANGE(1, DIM_MAX), LATER({"null", "output sizes that follow the input"})},
-    {NULL},
+    {0},
 };
 
 static const struct field flatten_rows[] = {
@@ -87,14 +87,14 @@ static const struct field flatten_rows[] = {
      AT(job_layer, flatten.start_dim), DEFAULT("1"), RANGE(1, LIMIT_RANK - 1)},
     {"end_dim", FIELD_INT, "The last; -1 is the last of all", AT(job_layer, flatten.end_dim),
      DEFAULT("-1"), RANGE(-LIMIT_RANK, LIMIT_RANK - 1)},
-    {NULL},
+    {0},
 };
 
 static const struct field dropout_rows[] = {
     {"p", FIELD_NUMBER, "Share of the elements that become zero", AT(job_layer, dropout.p),
      DEFAULT("0.5"), REALS(0, 1)},
     INPLACE_ROW,
-    {NULL},
+    {0},
 };
 
 #define SPECTRAL_NORM LATER_KEYS({"spectral_norm", "spectral norms"})
@@ -110,7 +110,7 @@ static const struct choice layers[] = {
     {"Flatten", LAYER_FLATTEN, flatten_rows, NULL},
     {"Dropout", LAYER_DROPOUT, dropout_rows, NULL},
     {"Add", LAYER_ADD, NULL, NULL},
-    {NULL},
+    {0},
 };
 
 #define LAYERS_LATER(name)                                                                         \
@@ -132,7 +132,7 @@ static const struct field layer_rows[] = {
     {"inputs", FIELD_NAMES, "Names of earlier layers, or \"input\"; the layer before if left out",
      .offset = offsetof(struct job_layer, inputs), .aux = offsetof(struct job_layer, n_inputs),
      RANGE(1, LIMIT_LAYERS)},
-    {NULL},
+    {0},
 };
 
 const struct object_def job_layer_object = {

@@ -25,7 +25,7 @@
             NULL                                                                                   \
         }                                                                                          \
     }
-#define LATER_KEYS(...) ((const struct later[]){__VA_ARGS__, {NULL}})
+#define LATER_KEYS(...) ((const struct later[]){__VA_ARGS__, {0}})
 #define LATER(...) .later = LATER_KEYS(__VA_ARGS__)
 
 #define DIM_MAX INT32_MAX            /* a dimension, a count of features */

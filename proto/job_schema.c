@@ -1,6 +1,6 @@
 /* job_schema.c: a schema from the tables, one function a kind of field.
  *
- * A failed allocation anywhere gives NULL: set() and append() pass it on, as json_list_append does.
+ * A failed allocation anywhere gives NULL: json_put and json_list_append pass it on.
  */
 #include "proto/job_schema.h"
 
@@ -16,18 +16,6 @@
 
 static json_t *object_schema(const struct object_def *def);
 
-/* Adds a keyword, taking `value`; returns the schema, NULL if either is NULL. */
-static json_t *set(json_t *schema, const char *keyword, json_t *value)
-{
-    if (schema == NULL || json_object_set_new(schema, keyword, value) != 0) {
-        if (schema == NULL)
-            json_decref(value);
-        json_decref(schema);
-        return NULL;
-    }
-    return schema;
-}
-
 static json_t *typed(const char *type)
 {
     return json_pack("{s:s}", "type", type);
@@ -35,9 +23,9 @@ static json_t *typed(const char *type)
 
 static json_t *int_schema(const struct field *field)
 {
-    json_t *schema = set(typed("integer"), "minimum", json_integer(field->imin));
+    json_t *schema = json_put(typed("integer"), "minimum", json_integer(field->imin));
     if (field->imax < INT64_MAX)
-        schema = set(schema, "maximum", json_integer(field->imax));
+        schema = json_put(schema, "maximum", json_integer(field->imax));
     return schema;
 }
 
@@ -45,10 +33,10 @@ static json_t *number_schema(const struct field *field)
 {
     json_t *schema = typed("number");
     if (field->dmin > -REAL_MAX)
-        schema = set(schema, field->flags & FIELD_ABOVE ? "exclusiveMinimum" : "minimum",
-                     job_number_value(field->dmin));
+        schema = json_put(schema, field->flags & FIELD_ABOVE ? "exclusiveMinimum" : "minimum",
+                          job_number_value(field->dmin));
     if (field->dmax < REAL_MAX)
-        schema = set(schema, "maximum", job_number_value(field->dmax));
+        schema = json_put(schema, "maximum", job_number_value(field->dmax));
     return schema;
 }
 
@@ -60,9 +48,9 @@ static json_t *bool_schema(const struct field *field)
 
 static json_t *string_schema(const struct field *field, const char *pattern)
 {
-    json_t *schema = set(typed("string"), "minLength", json_integer(field->imin));
-    schema = set(schema, "maxLength", json_integer(field->imax));
-    return set(schema, "pattern", json_string(pattern));
+    json_t *schema = json_put(typed("string"), "minLength", json_integer(field->imin));
+    schema = json_put(schema, "maxLength", json_integer(field->imax));
+    return json_put(schema, "pattern", json_string(pattern));
 }
 
 static json_t *text_schema(const struct field *field)
@@ -80,31 +68,31 @@ static json_t *choice_schema(const struct field *field)
     json_t *names = json_array();
     for (const struct choice *c = field->choices; c->name != NULL; c++)
         names = json_list_append(names, json_string(c->name));
-    return set(json_object(), "enum", names);
+    return json_put(json_object(), "enum", names);
 }
 
 /* A list of `items`, taking them. */
 static json_t *list_schema(json_t *items, json_int_t least, json_int_t most)
 {
-    json_t *schema = set(typed("array"), "items", items);
-    schema = set(schema, "minItems", json_integer(least));
-    return set(schema, "maxItems", json_integer(most));
+    json_t *schema = json_put(typed("array"), "items", items);
+    schema = json_put(schema, "minItems", json_integer(least));
+    return json_put(schema, "maxItems", json_integer(most));
 }
 
 static json_t *flags_schema(const struct field *field)
 {
-    return set(typed("array"), "items", choice_schema(field));
+    return json_put(typed("array"), "items", choice_schema(field));
 }
 
 static json_t *fixed_schema(const struct field *field)
 {
-    return set(json_object(), "const", json_loads(field->fallback, JSON_DECODE_ANY, NULL));
+    return json_put(json_object(), "const", json_loads(field->fallback, JSON_DECODE_ANY, NULL));
 }
 
 /* One of two schemas, taking both. */
 static json_t *either(json_t *a, json_t *b)
 {
-    return set(json_object(), "anyOf", json_list_append(json_list_append(json_array(), a), b));
+    return json_put(json_object(), "anyOf", json_list_append(json_list_append(json_array(), a), b));
 }
 
 static json_t *pair_schema(const struct field *field)
@@ -135,7 +123,7 @@ static json_t *every_schema(const struct field *field)
         first = false;
     }
     strcat(pattern, "))$");
-    return set(typed("string"), "pattern", json_string(pattern));
+    return json_put(typed("string"), "pattern", json_string(pattern));
 }
 
 static json_t *names_schema(const struct field *field)
@@ -146,7 +134,7 @@ static json_t *names_schema(const struct field *field)
 static json_t *devices_schema(const struct field *field)
 {
     json_t *name =
-        set(typed("string"), "pattern", json_string("^(cpu|cuda)(:(0|[1-9][0-9]{0,5}))?$"));
+        json_put(typed("string"), "pattern", json_string("^(cpu|cuda)(:(0|[1-9][0-9]{0,5}))?$"));
     json_t *list = list_schema(name, field->imin, field->imax);
     return either(either(int_schema(field), json_pack("{s:s}", "const", "all")), list);
 }
@@ -183,9 +171,10 @@ static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field
 
 static json_t *field_schema(const struct field *field)
 {
-    json_t *schema = set(kind_schemas[field->kind](field), "description", json_string(field->help));
+    json_t *schema =
+        json_put(kind_schemas[field->kind](field), "description", json_string(field->help));
     if (field->fallback != NULL && (field->flags & FIELD_REQUIRED) == 0)
-        schema = set(schema, "default", json_loads(field->fallback, JSON_DECODE_ANY, NULL));
+        schema = json_put(schema, "default", json_loads(field->fallback, JSON_DECODE_ANY, NULL));
     return schema;
 }
 
@@ -193,7 +182,7 @@ static json_t *field_schema(const struct field *field)
 static void add_fields(const struct field *fields, json_t **properties, json_t **required)
 {
     for (; fields != NULL && fields->name != NULL; fields++) {
-        *properties = set(*properties, fields->name, field_schema(fields));
+        *properties = json_put(*properties, fields->name, field_schema(fields));
         if (fields->flags & FIELD_REQUIRED)
             *required = json_list_append(*required, json_string(fields->name));
     }
@@ -207,12 +196,12 @@ static json_t *keys_schema(const struct object_def *def, const struct choice *ch
     if (choice != NULL) {
         json_t *tag =
             json_pack("{s:s, s:s}", "const", choice->name, "description", def->fields[0].help);
-        properties = set(properties, def->fields[0].name, tag);
+        properties = json_put(properties, def->fields[0].name, tag);
         add_fields(choice->fields, &properties, &required);
     }
-    json_t *schema = set(typed("object"), "properties", properties);
-    schema = set(schema, "required", required);
-    return set(schema, "additionalProperties", json_false());
+    json_t *schema = json_put(typed("object"), "properties", properties);
+    schema = json_put(schema, "required", required);
+    return json_put(schema, "additionalProperties", json_false());
 }
 
 static json_t *one_of_schema(const char *const names[2])
@@ -227,12 +216,13 @@ static json_t *object_schema(const struct object_def *def)
 {
     if (!def->tagged) {
         json_t *schema = keys_schema(def, NULL);
-        return def->one_of[0] != NULL ? set(schema, "oneOf", one_of_schema(def->one_of)) : schema;
+        return def->one_of[0] != NULL ? json_put(schema, "oneOf", one_of_schema(def->one_of))
+                                      : schema;
     }
     json_t *variants = json_array();
     for (const struct choice *c = def->fields[0].choices; c->name != NULL; c++)
         variants = json_list_append(variants, keys_schema(def, c));
-    return set(json_object(), "oneOf", variants);
+    return json_put(json_object(), "oneOf", variants);
 }
 
 json_t *job_schema(void)

@@ -2,6 +2,7 @@
 #include "proto/json.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,11 +42,12 @@ int json_load_nested(const char *text, size_t size, size_t depth, int code, json
     int rc = check_depth(text, size, depth, code, err);
     if (rc != 0)
         return rc;
-    json_error_t error = {0}; /* jansson leaves the code unset when its first allocation fails */
+    json_error_t error = {0};
+    errno = 0;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (root == NULL) {
-        enum json_error_code why = json_error_code(&error);
-        if (why == json_error_unknown || why == json_error_out_of_memory)
+        /* jansson calls a string that it could not allocate a syntax error. */
+        if (errno == ENOMEM)
             return err_set(err, ERR_NOMEM, "out of memory while reading JSON");
         return err_set(err, code, "line %d, column %d: %s", error.line, error.column, error.text);
     }
@@ -67,6 +69,17 @@ json_t *json_list_append(json_t *list, json_t *value)
         return NULL;
     }
     return list;
+}
+
+json_t *json_put(json_t *object, const char *key, json_t *value)
+{
+    if (object == NULL || json_object_set_new(object, key, value) != 0) {
+        if (object == NULL)
+            json_decref(value);
+        json_decref(object);
+        return NULL;
+    }
+    return object;
 }
 
 enum { NEAREST_MAX = 64 }; /* longer names are nobody's typing mistake */

@@ -29,6 +29,10 @@ char *json_pretty(const json_t *root);
  * released and NULL returned, so that a loop needs no check of its own. */
 json_t *json_list_append(json_t *list, json_t *value);
 
+/* The same for a key of an object. (json_pack's optional values, "s*", hide a failed allocation.)
+ */
+json_t *json_put(json_t *object, const char *key, json_t *value);
+
 /* The known name nearest to `name` by edit distance (case apart), or NULL if none is near. */
 const char *json_nearest(const char *name, const char *const *known, size_t n_known);
 

@@ -163,9 +163,9 @@ const char *report_type_name(enum report_type type)
 
 static json_t *failed_to_json(const struct err *failure)
 {
-    return json_pack("{s:s, s:s, s:s, s:s*}", "type", types[REPORT_FAILED].name, "code",
-                     err_name(failure->code), "message", failure->message, "path",
-                     failure->path[0] != '\0' ? failure->path : NULL);
+    json_t *root = json_pack("{s:s, s:s, s:s}", "type", types[REPORT_FAILED].name, "code",
+                             err_name(failure->code), "message", failure->message);
+    return failure->path[0] != '\0' ? json_put(root, "path", json_string(failure->path)) : root;
 }
 
 static json_t *to_json(const struct report *report)
@@ -174,14 +174,10 @@ static json_t *to_json(const struct report *report)
         return failed_to_json(&report->err);
     json_t *root = json_pack("{s:s}", "type", types[report->type].name);
     const struct value_def *value = types[report->type].values;
-    for (; root != NULL && value->name != NULL; value++) {
+    for (; value->name != NULL; value++) {
         const void *field = (const char *)report + value->offset;
-        if (!kinds[value->kind].given(field))
-            continue;
-        if (json_object_set_new(root, value->name, kinds[value->kind].write(field)) != 0) {
-            json_decref(root);
-            return NULL;
-        }
+        if (kinds[value->kind].given(field))
+            root = json_put(root, value->name, kinds[value->kind].write(field));
     }
     return root;
 }

@@ -159,29 +159,46 @@ void rpc_request_done(struct rpc_request *request)
     *request = (struct rpc_request){0};
 }
 
-/* "O" lends: json_pack takes a reference of its own. */
+static json_t *message_new(void)
+{
+    return json_pack("{s:s}", "jsonrpc", "2.0");
+}
+
+static json_t *put_call(json_t *message, const char *method, json_t *params)
+{
+    message = json_put(message, "method", json_string(method));
+    return params != NULL ? json_put(message, "params", json_incref(params)) : message;
+}
+
+static json_t *put_id(json_t *message, json_t *id)
+{
+    return json_put(message, "id", id != NULL ? json_incref(id) : json_null());
+}
+
 json_t *rpc_request_new(json_int_t id, const char *method, json_t *params)
 {
-    return json_pack("{s:s, s:I, s:s, s:O*}", "jsonrpc", "2.0", "id", id, "method", method,
-                     "params", params);
+    return put_call(json_put(message_new(), "id", json_integer(id)), method, params);
 }
 
 json_t *rpc_notification_new(const char *method, json_t *params)
 {
-    return json_pack("{s:s, s:s, s:O*}", "jsonrpc", "2.0", "method", method, "params", params);
+    return put_call(message_new(), method, params);
 }
 
 json_t *rpc_result_new(json_t *id, json_t *result)
 {
-    return json_pack("{s:s, s:O?, s:O?}", "jsonrpc", "2.0", "id", id, "result", result);
+    return json_put(put_id(message_new(), id), "result",
+                    result != NULL ? json_incref(result) : json_null());
 }
 
 json_t *rpc_error_new(json_t *id, const struct err *err)
 {
-    const char *path = err->path[0] != '\0' ? err->path : NULL;
-    return json_pack("{s:s, s:O?, s:{s:i, s:s, s:{s:s, s:s*}}}", "jsonrpc", "2.0", "id", id,
-                     "error", "code", err_rpc_code(err->code), "message", err->message, "data",
-                     "name", err_name(err->code), "path", path);
+    json_t *data = json_put(json_object(), "name", json_string(err_name(err->code)));
+    if (err->path[0] != '\0')
+        data = json_put(data, "path", json_string(err->path));
+    json_t *error = json_put(json_object(), "code", json_integer(err_rpc_code(err->code)));
+    error = json_put(error, "message", json_string(err->message));
+    return json_put(put_id(message_new(), id), "error", json_put(error, "data", data));
 }
 
 int rpc_reply_parse(const json_t *reply, json_t **ret_result, struct err *err)
