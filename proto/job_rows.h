@@ -17,14 +17,7 @@
     {                                                                                              \
         .name = text, .value = number                                                              \
     }
-#define CHOICES(...)                                                                               \
-    .choices = (const struct choice[])                                                             \
-    {                                                                                              \
-        __VA_ARGS__,                                                                               \
-        {                                                                                          \
-            NULL                                                                                   \
-        }                                                                                          \
-    }
+#define CHOICES(...) .choices = ((const struct choice[]){__VA_ARGS__, {0}})
 #define LATER_KEYS(...) ((const struct later[]){__VA_ARGS__, {0}})
 #define LATER(...) .later = LATER_KEYS(__VA_ARGS__)
 

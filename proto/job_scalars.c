@@ -108,8 +108,9 @@ static int number_parse(struct job_parser *parser, const struct field *field, co
 /* Whole numbers are written as people write them: 0, not 0.0. */
 json_t *job_number_value(double number)
 {
-    const double exact = 1e15;
-    if (number == trunc(number) && fabs(number) < exact && !signbit(number))
+    const double exact = 1e15; /* beyond it the short form is the exponent's */
+    if (number > -exact && number < exact && (double)(json_int_t)number == number &&
+        (number != 0 || !signbit(number)))
         return json_integer((json_int_t)number);
     return json_real(number);
 }
