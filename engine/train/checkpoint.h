@@ -36,4 +36,7 @@ int checkpoint_resume(struct strategy *strategy, const struct model *model, cons
                       uint64_t dataset_fingerprint, struct checkpoint_position *ret_position,
                       char *warning, struct err *err);
 
+/* Removes every checkpoint: a run that does not resume begins the directory anew. */
+int checkpoint_clear(const char *output, struct err *err);
+
 #endif

@@ -24,8 +24,9 @@ struct safetensors {
     const char *path; /* borrowed while opening */
     uint8_t *map;
     size_t map_bytes;
-    json_t *header; /* names live here */
-    struct safetensor *tensors;
+    json_t *header;                    /* names live here */
+    struct safetensor *tensors;        /* in the file's order */
+    const struct safetensor **by_name; /* the same, sorted */
     size_t n;
 };
 
@@ -178,6 +179,23 @@ static int by_place(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const struct safetensor *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+static int index_names(struct safetensors *file, struct err *err)
+{
+    file->by_name = calloc(file->n + 1, sizeof *file->by_name);
+    if (file->by_name == NULL)
+        return err_set(err, ERR_NOMEM, "no memory to read %s", file->path);
+    for (size_t i = 0; i < file->n; i++)
+        file->by_name[i] = &file->tensors[i];
+    qsort(file->by_name, file->n, sizeof *file->by_name, by_name);
+    return 0;
+}
+
 /* Every byte behind the header belongs to exactly one tensor. */
 static int check_cover(const struct safetensors *file, const uint8_t *data, size_t data_bytes,
                        struct err *err)
@@ -232,6 +250,8 @@ int safetensors_open(const char *path, struct safetensors **ret_file, struct err
         rc = check_metadata(file, err);
     if (rc == 0)
         rc = read_tensors(file, header_bytes, err);
+    if (rc == 0)
+        rc = index_names(file, err);
     file->path = NULL;
     if (rc == 0)
         *ret_file = file;
@@ -247,6 +267,7 @@ void safetensors_close(struct safetensors *file)
     if (file->map != NULL)
         munmap(file->map, file->map_bytes);
     json_decref(file->header);
+    free(file->by_name);
     free(file->tensors);
     free(file);
 }
@@ -263,10 +284,10 @@ const struct safetensor *safetensors_at(const struct safetensors *file, size_t i
 
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name)
 {
-    for (size_t i = 0; i < file->n; i++)
-        if (strcmp(file->tensors[i].name, name) == 0)
-            return &file->tensors[i];
-    return NULL;
+    const struct safetensor key = {.name = name}, *wanted = &key;
+    const struct safetensor **found =
+        bsearch(&wanted, file->by_name, file->n, sizeof *file->by_name, by_name);
+    return found != NULL ? *found : NULL;
 }
 
 const char *safetensors_metadata(const struct safetensors *file, const char *key)

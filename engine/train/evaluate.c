@@ -1,0 +1,92 @@
+#include "engine/train/evaluate.h"
+
+#include <math.h>
+
+struct pass { /* sums so far */
+    double loss_sum;
+    int64_t samples, correct;
+    bool classifier;
+};
+
+static void count(const struct loader_batch *batch, const int64_t *predictions, struct pass *pass,
+                  struct evaluation *evaluation)
+{
+    const int64_t *targets = batch->batch.targets;
+    pass->classifier = true;
+    for (int64_t i = 0; i < batch->batch.n; i++) {
+        pass->correct += predictions[i] == targets[i];
+        if (evaluation->classes > 0)
+            evaluation->confusion[targets[i]][predictions[i]]++;
+    }
+}
+
+static int evaluate_batch(const struct prepared *prepared, struct strategy *strategy, int64_t step,
+                          const struct loader_batch *batch, struct pass *pass,
+                          struct evaluation *evaluation, struct err *err)
+{
+    const struct model *model = prepared->model;
+    struct strategy_result result;
+    const struct step at = {
+        .seed = (uint64_t)model->job->train.seed,
+        .number = step,
+        .first_sample = batch->first_sample,
+        .loss_divisor = graph_loss_divisor(model, batch->batch.n),
+    };
+    int rc = strategy_evaluate(strategy, &batch->batch, &at, &result, err);
+    if (rc != 0)
+        return rc;
+    for (int i = 0; i < prepared->strategy.n_devices; i++)
+        pass->loss_sum += result.replicas[i].loss_sum;
+    pass->samples += batch->batch.n;
+    if (result.predictions != NULL)
+        count(batch, result.predictions, pass, evaluation);
+    return 0;
+}
+
+int evaluate(const struct prepared *prepared, struct strategy *strategy, int64_t step,
+             const volatile sig_atomic_t *stop, struct evaluation *ret_evaluation,
+             bool *ret_stopped, struct err *err)
+{
+    const struct model *model = prepared->model;
+    const struct loader_config config = prepared_eval_loader(prepared);
+    struct pass pass = {.classifier = false};
+    struct evaluation evaluation = {.accuracy = NAN};
+    struct loader_batch batch;
+    struct loader *loader = NULL;
+    int rc = loader_start(&config, &loader, err);
+    if (model->classes >= 2 && model->classes <= EVALUATION_CLASSES)
+        evaluation.classes = model->classes;
+    *ret_stopped = false;
+    while (rc == 0 && !*ret_stopped && loader_next(loader, &batch)) {
+        rc = evaluate_batch(prepared, strategy, step, &batch, &pass, &evaluation, err);
+        *ret_stopped = *stop != 0;
+    }
+    loader_stop(loader);
+    if (rc != 0 || *ret_stopped)
+        return rc;
+
+    evaluation.loss = pass.loss_sum / graph_loss_divisor(model, pass.samples);
+    if (!isfinite(evaluation.loss))
+        return err_set(err, ERR_LOSS_NAN, "the validation loss is %s after step %lld",
+                       isnan(evaluation.loss) ? "nan" : "infinite", (long long)step);
+    if (pass.classifier)
+        evaluation.accuracy = (double)pass.correct / (double)pass.samples;
+    else
+        evaluation.classes = 0;
+    *ret_evaluation = evaluation;
+    return 0;
+}
+
+json_t *evaluation_confusion(const struct evaluation *evaluation)
+{
+    if (evaluation->classes == 0)
+        return NULL;
+    json_t *rows = json_array();
+    for (int64_t i = 0; i < evaluation->classes; i++) {
+        json_t *row = json_array();
+        for (int64_t j = 0; j < evaluation->classes; j++)
+            json_array_append_new(row, json_integer(evaluation->confusion[i][j]));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}

@@ -1,0 +1,128 @@
+#include "engine/train/prepare.h"
+
+#include "engine/data/order.h"
+#include "engine/ops/registry.h"
+
+static int open_data(const struct job *job, struct prepared *prepared, struct err *err)
+{
+    const struct model *model = prepared->model;
+    const struct dataset_want want = {
+        .input = {.rank = (int)job->model.input.rank},
+        .target = model->target,
+        .target_dtype = model->target_dtype,
+        .classes = model->classes,
+    };
+    struct dataset_want full = want;
+    for (int i = 0; i < full.input.rank; i++)
+        full.input.dim[i] = job->model.input.dim[i];
+    int rc =
+        dataset_open(&job->data.train, &job->data, &full, "/data/train", &prepared->train, err);
+    if (rc == 0 && job->data.has_validation)
+        rc = dataset_open(&job->data.validation, &job->data, &full, "/data/validation",
+                          &prepared->validation, err);
+    return rc;
+}
+
+static int count_steps(const struct job *job, struct prepared *prepared, struct err *err)
+{
+    const struct job_train *train = &job->train;
+    int64_t samples = dataset_samples(prepared->train);
+    prepared->epoch_steps = order_batches(samples, train->batch_size, job->data.drop_last);
+    if (prepared->epoch_steps == 0)
+        return err_at(err, ERR_JOB_INVALID, "/train/batch_size",
+                      "%lld is more than the %lld samples, and drop_last leaves no batch",
+                      (long long)train->batch_size, (long long)samples);
+    prepared->steps = train->max_steps;
+    if (train->epochs > 0 &&
+        __builtin_mul_overflow(train->epochs, prepared->epoch_steps, &prepared->steps))
+        return err_at(err, ERR_JOB_INVALID, "/train/epochs",
+                      "%lld epochs of %lld steps are beyond counting", (long long)train->epochs,
+                      (long long)prepared->epoch_steps);
+    prepared->epochs = (prepared->steps - 1) / prepared->epoch_steps + 1;
+    return 0;
+}
+
+/* The distinct sizes of an epoch's first `batches` batches of `total`. */
+static size_t batch_sizes(int64_t samples, int64_t batch_size, int64_t batches, int64_t total,
+                          int64_t *ret_sizes)
+{
+    ret_sizes[0] = order_batch_samples(samples, batch_size, 0);
+    ret_sizes[1] = order_batch_samples(samples, batch_size, total - 1);
+    return batches >= total && ret_sizes[1] != ret_sizes[0] ? 2 : 1;
+}
+
+int prepare(const struct trainer_config *config, struct prepared *ret_prepared, struct err *err)
+{
+    const struct job *job = config->job;
+    struct prepared *prepared = ret_prepared;
+    *prepared = (struct prepared){.model = NULL};
+    int rc = model_build(job, &op_registry, &prepared->model, err);
+    if (rc == 0)
+        rc = open_data(job, prepared, err);
+    if (rc == 0)
+        rc = count_steps(job, prepared, err);
+    if (rc != 0)
+        return rc;
+    prepared->strategy = (struct strategy_config){
+        .backend = config->backend,
+        .model = prepared->model,
+        .devices = config->devices,
+        .n_devices = config->n_devices,
+        .train_batches = prepared->train_batches,
+        .n_train_batches =
+            batch_sizes(dataset_samples(prepared->train), job->train.batch_size, prepared->steps,
+                        prepared->epoch_steps, prepared->train_batches),
+        .eval_batches = prepared->eval_batches,
+    };
+    if (prepared->validation != NULL) {
+        int64_t samples = dataset_samples(prepared->validation);
+        int64_t batches = order_batches(samples, job->train.batch_size, false);
+        prepared->strategy.n_eval_batches =
+            batch_sizes(samples, job->train.batch_size, batches, batches, prepared->eval_batches);
+    }
+    return 0;
+}
+
+void prepared_done(struct prepared *prepared)
+{
+    dataset_close(prepared->train);
+    dataset_close(prepared->validation);
+    model_free(prepared->model);
+    *prepared = (struct prepared){.model = NULL};
+}
+
+static struct loader_config loader_of(const struct prepared *prepared,
+                                      const struct dataset *dataset)
+{
+    const struct job *job = prepared->model->job;
+    struct loader_config config = {
+        .dataset = dataset,
+        .input = {.rank = (int)job->model.input.rank},
+        .target = prepared->model->target,
+        .target_dtype = prepared->model->target_dtype,
+        .batch_size = job->train.batch_size,
+        .seed = (uint64_t)job->train.seed,
+    };
+    for (int i = 0; i < config.input.rank; i++)
+        config.input.dim[i] = job->model.input.dim[i];
+    return config;
+}
+
+struct loader_config prepared_train_loader(const struct prepared *prepared, int64_t step)
+{
+    const struct job *job = prepared->model->job;
+    struct loader_config config = loader_of(prepared, prepared->train);
+    config.shuffle = job->data.shuffle;
+    config.drop_last = job->data.drop_last;
+    config.first_batch = step;
+    config.n_batches = prepared->steps;
+    return config;
+}
+
+struct loader_config prepared_eval_loader(const struct prepared *prepared)
+{
+    struct loader_config config = loader_of(prepared, prepared->validation);
+    config.n_batches =
+        order_batches(dataset_samples(prepared->validation), config.batch_size, false);
+    return config;
+}

@@ -1,0 +1,81 @@
+#include "engine/train/trace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/parallel/chunk.h"
+
+enum { LINE_BYTES = 512 };
+
+static void say(const struct trainer_config *config, const char *line)
+{
+    config->sink.say(config->sink.context, line);
+}
+
+void trace_devices(const struct trainer_config *config)
+{
+    char line[LINE_BYTES];
+    if (!config->job->train.trace_shapes || config->n_devices < 2)
+        return;
+    snprintf(line, sizeof line, "Let's use %d devices", config->n_devices);
+    say(config, line);
+}
+
+/* A batch of n samples of this shape. */
+static struct shape batched(int64_t n, const int64_t *dim, int rank)
+{
+    struct shape shape = {.rank = rank + 1, .dim = {n}};
+    memcpy(shape.dim + 1, dim, (size_t)rank * sizeof *dim);
+    return shape;
+}
+
+static void say_sizes(const struct trainer_config *config, const struct model *model,
+                      const char *where, int64_t n)
+{
+    char line[LINE_BYTES], input_text[160], output_text[160];
+    const struct job_shape *sample = &config->job->model.input;
+    struct shape input = batched(n, sample->dim, (int)sample->rank);
+    struct shape output = batched(n, model->output.dim, model->output.rank);
+    snprintf(line, sizeof line, "%s: input size %s output size %s", where,
+             shape_format(&input, input_text), shape_format(&output, output_text));
+    say(config, line);
+}
+
+void trace_batch(const struct trainer_config *config, const struct prepared *prepared,
+                 const struct batch *batch, const struct strategy_result *result)
+{
+    for (int i = 0; i < config->n_devices; i++)
+        if (result->replicas[i].samples > 0)
+            say_sizes(config, prepared->model, "In Model", result->replicas[i].samples);
+    say_sizes(config, prepared->model, "Outside", batch->n);
+}
+
+/* ": cpu:6, cpu:7" */
+static void list_resting(const struct trainer_config *config, int first, char *ret_text,
+                         size_t size)
+{
+    size_t used = 0;
+    for (int i = first; i < config->n_devices && used < size; i++)
+        used += (size_t)snprintf(ret_text + used, size - used, "%s%s", i > first ? ", " : "",
+                                 config->devices[i].name);
+}
+
+void trace_resting(const struct trainer_config *config, const struct prepared *prepared)
+{
+    char line[LINE_BYTES], names[LINE_BYTES - 128];
+    const struct strategy_config *strategy = &prepared->strategy;
+    for (size_t i = 0; i < strategy->n_train_batches; i++) {
+        int64_t sizes[LIMIT_DEVICES];
+        int used = chunk_sizes(strategy->train_batches[i], config->n_devices, sizes);
+        if (used == config->n_devices)
+            continue;
+        list_resting(config, used, names, sizeof names);
+        snprintf(line, sizeof line,
+                 "warning: a batch of %lld samples makes %d chunk%s for %d "
+                 "devices; these rest: %s",
+                 (long long)strategy->train_batches[i], used, used == 1 ? "" : "s",
+                 config->n_devices, names);
+        say(config, line);
+        return;
+    }
+}
