@@ -6,7 +6,7 @@
 #include "engine/ops/attr.h"
 #include "tests/ref/ref.h"
 
-/* The index of a window's largest value in its plane. */
+/* The index of a window's largest value in its plane; -1: dilation steps over the whole plane. */
 static int64_t largest(const struct max_pool2d_attr *a, const double *plane, int64_t height,
                        int64_t width, int64_t oh, int64_t ow)
 {
@@ -34,7 +34,7 @@ void ref_max_pool2d(const struct node *node, double *const *in, double *const *o
         const double *plane = in[0] + p * x->dim[2] * x->dim[3];
         int64_t best = largest(node->attr, plane, x->dim[2], x->dim[3], i / y->dim[3] % y->dim[2],
                                i % y->dim[3]);
-        out[0][i] = plane[best];
+        out[0][i] = best < 0 ? -INFINITY : plane[best];
         if (out[1])
             out[1][i] = (double)best;
     }
@@ -48,6 +48,8 @@ void ref_max_pool2d_grad(const struct node *node, double *const *in, double *con
     memset(out[0], 0, (size_t)shape_count(x) * sizeof(double));
     for (int64_t i = 0; i < shape_count(y); i++) {
         int64_t p = i / (y->dim[2] * y->dim[3]);
+        if (in[1][i] < 0)
+            continue;
         out[0][p * x->dim[2] * x->dim[3] + (int64_t)in[1][i]] += in[0][i];
     }
 }

@@ -18,8 +18,10 @@ struct pool {
     int32_t *position; /* or NULL */
 };
 
-/* Neighbouring channels that are compared at once. */
-enum { LANES = 8 };
+enum {
+    LANES = 8,    /* neighbouring channels that are compared at once */
+    NOWHERE = -1, /* the position in a window that dilation let step over its whole input */
+};
 
 struct best {
     float value[LANES];
@@ -57,9 +59,10 @@ static struct best window_best(const struct pool *pool, const float *plane, stru
     const struct max_pool2d_attr *attr = pool->attr;
     int64_t width = attr->kernel_size[1];
     struct best best;
+    bool empty = rows.begin >= rows.end || columns.begin >= columns.end;
     for (int i = 0; i < LANES; i++) {
         best.value[i] = -INFINITY;
-        best.position[i] = (int32_t)(rows.begin * width + columns.begin);
+        best.position[i] = empty ? NOWHERE : (int32_t)(rows.begin * width + columns.begin);
     }
     for (int64_t kh = rows.begin; kh < rows.end; kh++) {
         int64_t row = (rows.start + kh * attr->dilation[0]) * pool->x.w;
@@ -151,6 +154,8 @@ static void grad_plane(const struct pool_grad *pool, int64_t plane)
         for (int64_t ow = 0; ow < pool->y.w; ow++) {
             int64_t at = ((plane * pool->y.h + oh) * pool->y.w + ow) * block;
             for (int64_t c = 0; c < block; c++) {
+                if (pool->position[at + c] == NOWHERE)
+                    continue;
                 int64_t kh = pool->position[at + c] / attr->kernel_size[1];
                 int64_t kw = pool->position[at + c] % attr->kernel_size[1];
                 int64_t ih = oh * attr->stride[0] - attr->padding[0] + kh * attr->dilation[0];
