@@ -1,15 +1,19 @@
 # daemon: traind and traind-shim. libuv, jansson, SQLite; never CUDA or oneDNN.
 noinst_LIBRARIES += daemon/libdaemon.a
 daemon_libdaemon_a_SOURCES = \
+	daemon/devset.c daemon/devset.h \
 	daemon/evidence.c daemon/evidence.h \
-	daemon/inventory.c \
+	daemon/inventory.c daemon/inventory.h \
+	daemon/job.c daemon/job.h \
+	daemon/journal.c daemon/journal.h \
 	daemon/launch.c daemon/launch.h \
 	daemon/probe.c daemon/probe.h \
 	daemon/proc.c daemon/proc.h \
 	daemon/runner_job.c daemon/runner_job.h \
 	daemon/runner_uv.c \
+	daemon/sched.c daemon/sched.h \
 	daemon/tail.c daemon/tail.h \
-	daemon/inventory.h \
+	daemon/verdict.c daemon/verdict.h \
 	daemon/runner.h
 
 # traind-shim: plain C without a library, for it outlives the daemon.

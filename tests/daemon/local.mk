@@ -37,3 +37,17 @@ tests_daemon_check_shim_root_SOURCES = tests/daemon/check_shim_root.c tests/daem
 tests_daemon_check_shim_root_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_shim_root_LDADD = $(JANSSON_LIBS) $(TEST_LIBS)
 EXTRA_tests_daemon_check_shim_root_DEPENDENCIES = daemon/traind-shim tests/daemon/job_helper
+
+DAEMON_LIBS = daemon/libdaemon.a proto/libproto.a $(UV_LIBS) $(SQLITE_LIBS) $(JANSSON_LIBS) $(MATH_LIBS)
+
+check_PROGRAMS += tests/daemon/check_sched
+TESTS += tests/daemon/check_sched
+tests_daemon_check_sched_SOURCES = tests/daemon/check_sched.c
+tests_daemon_check_sched_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_sched_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_job
+TESTS += tests/daemon/check_job
+tests_daemon_check_job_SOURCES = tests/daemon/check_job.c
+tests_daemon_check_job_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_job_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
