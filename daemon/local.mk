@@ -7,11 +7,15 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/job.c daemon/job.h \
 	daemon/journal.c daemon/journal.h \
 	daemon/launch.c daemon/launch.h \
+	daemon/log.c daemon/log.h \
 	daemon/probe.c daemon/probe.h \
 	daemon/proc.c daemon/proc.h \
 	daemon/runner_job.c daemon/runner_job.h \
 	daemon/runner_uv.c \
 	daemon/sched.c daemon/sched.h \
+	daemon/schema.c daemon/schema.h \
+	daemon/store.c daemon/store.h \
+	daemon/store_thread.c daemon/store_thread.h \
 	daemon/tail.c daemon/tail.h \
 	daemon/verdict.c daemon/verdict.h \
 	daemon/runner.h

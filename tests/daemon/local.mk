@@ -51,3 +51,9 @@ TESTS += tests/daemon/check_job
 tests_daemon_check_job_SOURCES = tests/daemon/check_job.c
 tests_daemon_check_job_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_job_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_store
+TESTS += tests/daemon/check_store
+tests_daemon_check_store_SOURCES = tests/daemon/check_store.c
+tests_daemon_check_store_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_store_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
