@@ -1,24 +1,45 @@
 # daemon: traind and traind-shim. libuv, jansson, SQLite; never CUDA or oneDNN.
 noinst_LIBRARIES += daemon/libdaemon.a
 daemon_libdaemon_a_SOURCES = \
+	daemon/base64.c daemon/base64.h \
+	daemon/cancel.c \
+	daemon/config.c daemon/config.h \
+	daemon/daemon.c daemon/daemon.h \
 	daemon/devset.c daemon/devset.h \
 	daemon/evidence.c daemon/evidence.h \
 	daemon/inventory.c daemon/inventory.h \
 	daemon/job.c daemon/job.h \
+	daemon/jobs.c daemon/jobs.h \
 	daemon/journal.c daemon/journal.h \
 	daemon/launch.c daemon/launch.h \
+	daemon/listen.c daemon/listen.h \
 	daemon/log.c daemon/log.h \
+	daemon/logs.c daemon/logs.h \
+	daemon/methods.c daemon/methods.h \
 	daemon/probe.c daemon/probe.h \
 	daemon/proc.c daemon/proc.h \
+	daemon/query.c daemon/query.h \
+	daemon/record.c daemon/record.h \
+	daemon/recover.c daemon/recover.h \
 	daemon/runner_job.c daemon/runner_job.h \
 	daemon/runner_uv.c \
 	daemon/sched.c daemon/sched.h \
 	daemon/schema.c daemon/schema.h \
+	daemon/session.c daemon/session.h \
+	daemon/statedir.c daemon/statedir.h \
 	daemon/store.c daemon/store.h \
 	daemon/store_thread.c daemon/store_thread.h \
+	daemon/submit.c \
 	daemon/tail.c daemon/tail.h \
 	daemon/verdict.c daemon/verdict.h \
+	daemon/wait.c daemon/wait.h \
+	daemon/watch.c daemon/watch.h \
 	daemon/runner.h
+
+sbin_PROGRAMS += daemon/traind
+daemon_traind_SOURCES = daemon/main.c
+daemon_traind_LDADD = daemon/libdaemon.a proto/libproto.a \
+	$(UV_LIBS) $(SQLITE_LIBS) $(JANSSON_LIBS) $(MATH_LIBS)
 
 # traind-shim: plain C without a library, for it outlives the daemon.
 noinst_LIBRARIES += daemon/libshim.a

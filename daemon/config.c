@@ -1,0 +1,283 @@
+/* config.c: see config.h. */
+#define _GNU_SOURCE /* vasprintf */
+#include "daemon/config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "proto/limits.h"
+
+static const char usage[] =
+    "usage: traind [--user] [OPTION]…\n"
+    "Shares this machine's devices between training jobs; trainctl talks to it.\n"
+    "\n"
+    "  --user               for one user: jobs run as whoever starts the daemon\n"
+    "  --socket PATH        where to listen\n"
+    "  --state DIR          where jobs are kept\n"
+    "  --cpu-devices N      offer N CPU devices (default: one a core)\n"
+    "  --group NAME         may use the socket and administer (default: traind)\n"
+    "  --allow-root-jobs    run jobs of uid 0\n"
+    "  --grace SECONDS      from SIGTERM to SIGKILL for a job (default: 10)\n"
+    "  --worker PATH        traind-worker\n"
+    "  --shim PATH          traind-shim\n"
+    "  --check-config       print the settings and exit\n"
+    "  --help, --version\n";
+
+const char *config_usage(void)
+{
+    return usage;
+}
+
+static int set_text(char **field, const char *value, struct err *err)
+{
+    char *copy = strdup(value);
+    if (copy == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    free(*field);
+    *field = copy;
+    return 0;
+}
+
+static int set_format(char **field, struct err *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static int set_format(char **field, struct err *err, const char *format, ...)
+{
+    va_list args;
+    char *text;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    free(*field);
+    *field = text;
+    return 0;
+}
+
+static int read_number(const char *option, const char *text, int min, int max, int *ret_value,
+                       struct err *err)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || value < min || value > max)
+        return err_set(err, ERR_USAGE, "%s: \"%s\" is not a number from %d to %d", option, text,
+                       min, max);
+    *ret_value = (int)value;
+    return 0;
+}
+
+/* A path given on the command line, made absolute. */
+static int set_path(char **field, const char *value, struct err *err)
+{
+    char cwd[PATH_MAX];
+    if (value[0] == '\0')
+        return err_set(err, ERR_USAGE, "a path is empty");
+    if (value[0] == '/')
+        return set_text(field, value, err);
+    if (getcwd(cwd, sizeof cwd) == NULL)
+        return err_errno(err, errno, "the working directory");
+    return set_format(field, err, "%s/%s", cwd, value);
+}
+
+enum option_code {
+    OPTION_USER = 256,
+    OPTION_SOCKET,
+    OPTION_STATE,
+    OPTION_CPU_DEVICES,
+    OPTION_GROUP,
+    OPTION_ALLOW_ROOT_JOBS,
+    OPTION_GRACE,
+    OPTION_WORKER,
+    OPTION_SHIM,
+    OPTION_CHECK_CONFIG,
+    OPTION_HELP,
+    OPTION_VERSION,
+};
+
+static const struct option options[] = {
+    {"user", no_argument, NULL, OPTION_USER},
+    {"socket", required_argument, NULL, OPTION_SOCKET},
+    {"state", required_argument, NULL, OPTION_STATE},
+    {"cpu-devices", required_argument, NULL, OPTION_CPU_DEVICES},
+    {"group", required_argument, NULL, OPTION_GROUP},
+    {"allow-root-jobs", no_argument, NULL, OPTION_ALLOW_ROOT_JOBS},
+    {"grace", required_argument, NULL, OPTION_GRACE},
+    {"worker", required_argument, NULL, OPTION_WORKER},
+    {"shim", required_argument, NULL, OPTION_SHIM},
+    {"check-config", no_argument, NULL, OPTION_CHECK_CONFIG},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+static int read_option(struct config *config, int code, const char *value, struct err *err)
+{
+    switch ((enum option_code)code) {
+    case OPTION_USER:
+        config->user_mode = true;
+        return 0;
+    case OPTION_ALLOW_ROOT_JOBS:
+        config->allow_root_jobs = true;
+        return 0;
+    case OPTION_CHECK_CONFIG:
+        config->check_only = true;
+        return 0;
+    case OPTION_HELP:
+        config->show_help = true;
+        return 0;
+    case OPTION_VERSION:
+        config->show_version = true;
+        return 0;
+    case OPTION_SOCKET:
+        return set_path(&config->socket, value, err);
+    case OPTION_STATE:
+        return set_path(&config->state, value, err);
+    case OPTION_WORKER:
+        return set_path(&config->worker, value, err);
+    case OPTION_SHIM:
+        return set_path(&config->shim, value, err);
+    case OPTION_GROUP:
+        return set_text(&config->group, value, err);
+    case OPTION_CPU_DEVICES:
+        return read_number("--cpu-devices", value, 1, LIMIT_DEVICES, &config->cpu_devices, err);
+    case OPTION_GRACE:
+        return read_number("--grace", value, 1, 3600, &config->grace_s, err);
+    }
+    return err_set(err, ERR_USAGE, "try traind --help");
+}
+
+static int default_socket(struct config *config, struct err *err)
+{
+    const char *given = getenv("TRAIND_SOCKET");
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    if (given != NULL && given[0] != '\0')
+        return set_path(&config->socket, given, err);
+    if (!config->user_mode)
+        return set_text(&config->socket, "/run/traind/traind.sock", err);
+    if (runtime != NULL && runtime[0] == '/')
+        return set_format(&config->socket, err, "%s/traind/traind.sock", runtime);
+    return set_format(&config->socket, err, "/tmp/traind-%u/traind.sock", (unsigned)getuid());
+}
+
+static int default_state(struct config *config, struct err *err)
+{
+    const char *base = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    if (!config->user_mode)
+        return set_text(&config->state, "/var/lib/traind", err);
+    if (base != NULL && base[0] == '/')
+        return set_format(&config->state, err, "%s/traind", base);
+    if (home == NULL || home[0] != '/')
+        return err_set(err, ERR_USAGE, "HOME is not set: give --state DIR");
+    return set_format(&config->state, err, "%s/.local/state/traind", home);
+}
+
+/* A program of ours: beside the daemon in the build tree, else where it was installed. */
+static int default_program(char **field, const char *in_build_tree, const char *name,
+                           struct err *err)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = NULL;
+    if (n > 0) {
+        self[n] = '\0';
+        slash = strrchr(self, '/');
+    }
+    if (slash != NULL) {
+        *slash = '\0';
+        int rc = set_format(field, err, "%s/%s", self, in_build_tree);
+        if (rc != 0 || access(*field, X_OK) == 0)
+            return rc;
+    }
+    return set_format(field, err, "%s/%s", TRAIND_LIBEXECDIR, name);
+}
+
+static int set_defaults(struct config *config, struct err *err)
+{
+    int rc = 0;
+    if (config->socket == NULL)
+        rc = default_socket(config, err);
+    if (rc == 0 && config->state == NULL)
+        rc = default_state(config, err);
+    if (rc == 0 && config->worker == NULL)
+        rc = default_program(&config->worker, "../engine/worker/traind-worker", "traind-worker",
+                             err);
+    if (rc == 0 && config->shim == NULL)
+        rc = default_program(&config->shim, "traind-shim", "traind-shim", err);
+    return rc;
+}
+
+/* The one name-service look-up, before the loop runs. */
+static int find_group(struct config *config, struct err *err)
+{
+    const char *name = config->group;
+    if (name == NULL && config->user_mode)
+        return 0;
+    const struct group *group = getgrnam(name != NULL ? name : "traind");
+    if (group == NULL && name != NULL)
+        return err_set(err, ERR_USAGE, "--group: there is no group \"%s\"", name);
+    config->has_gid = group != NULL;
+    if (group == NULL)
+        return 0;
+    config->gid = group->gr_gid;
+    return set_text(&config->group, group->gr_name, err);
+}
+
+static int check(struct config *config, struct err *err)
+{
+    if (!config->user_mode && geteuid() != 0)
+        return err_set(err, ERR_USAGE, "only root can run jobs as other users: use --user");
+    if (strlen(config->socket) >= sizeof((struct sockaddr_un *)0)->sun_path)
+        return err_set(err, ERR_USAGE, "the socket's path is longer than %zu bytes: %s",
+                       sizeof((struct sockaddr_un *)0)->sun_path - 1, config->socket);
+    return find_group(config, err);
+}
+
+int config_read(int argc, char **argv, struct config *ret_config, struct err *err)
+{
+    int code, rc = 0;
+    *ret_config = (struct config){.grace_s = 10};
+    optind = 0;
+    while (rc == 0 && (code = getopt_long(argc, argv, "", options, NULL)) != -1)
+        rc = read_option(ret_config, code, optarg, err);
+    if (rc == 0 && optind < argc)
+        rc = err_set(err, ERR_USAGE, "unexpected argument \"%s\": try traind --help", argv[optind]);
+    if (rc != 0 || ret_config->show_help || ret_config->show_version)
+        return rc;
+    rc = set_defaults(ret_config, err);
+    return rc != 0 ? rc : check(ret_config, err);
+}
+
+void config_done(struct config *config)
+{
+    free(config->socket);
+    free(config->state);
+    free(config->worker);
+    free(config->shim);
+    free(config->group);
+}
+
+void config_print(const struct config *config)
+{
+    printf("mode            %s\n", config->user_mode ? "user" : "system");
+    printf("socket          %s\n", config->socket);
+    printf("state           %s\n", config->state);
+    printf("worker          %s\n", config->worker);
+    printf("shim            %s\n", config->shim);
+    printf("group           %s\n", config->has_gid ? config->group : "-");
+    if (config->cpu_devices > 0)
+        printf("cpu-devices     %d\n", config->cpu_devices);
+    else
+        printf("cpu-devices     one a core\n");
+    printf("grace           %d s\n", config->grace_s);
+    printf("allow-root-jobs %s\n", config->allow_root_jobs ? "yes" : "no");
+}

@@ -1,0 +1,36 @@
+/* config.h: traind's command line and the paths that follow from it. */
+#ifndef DAEMON_CONFIG_H
+#define DAEMON_CONFIG_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "proto/err.h"
+
+struct config {
+    bool user_mode; /* --user: jobs run as the daemon's own user */
+    char *socket;   /* absolute */
+    char *state;    /* absolute */
+    char *worker;   /* absolute */
+    char *shim;     /* absolute */
+    char *group;    /* of the socket and the administrators, or NULL */
+    bool has_gid;   /* the group exists */
+    gid_t gid;
+    int cpu_devices; /* 0: one a core */
+    int grace_s;
+    bool allow_root_jobs;
+    bool check_only; /* --check-config */
+    bool show_help, show_version;
+};
+
+/* Fills `ret_config` from the command line and environment; freed with config_done also after an
+ * error. Errors: ERR_USAGE, ERR_NOMEM. */
+int config_read(int argc, char **argv, struct config *ret_config, struct err *err);
+void config_done(struct config *config);
+
+/* The text of --help. */
+const char *config_usage(void);
+/* What --check-config prints, on standard output. */
+void config_print(const struct config *config);
+
+#endif

@@ -1,0 +1,62 @@
+/* jobs.h: the jobs that have not ended: what happens to them, and when. The loop's thread.
+ *
+ * A move is decided in memory at once (so that the next decision sees it), written by the store,
+ * and takes its effect (spawn, stop, events, the next start) only when it is committed.
+ *
+ *     submit ─► queued ─(sched_decide)─► starting ─commit─► runner->spawn
+ *     runner: started ─► running;  ended ─► verdict;  gone ─► failed, lost or queued again
+ */
+#ifndef DAEMON_JOBS_H
+#define DAEMON_JOBS_H
+
+#include "daemon/job.h"
+#include "daemon/runner.h"
+#include "proto/err.h"
+
+struct daemon;
+
+/* A job that has not ended. */
+struct live {
+    struct job_record *record;
+    char why[64]; /* queued: the computed reason */
+    bool adopted; /* taken over from an earlier daemon */
+    bool opened;  /* the runner has it (spawn or adopt) */
+    bool unsaved; /* progress or offset that is not in the database yet */
+};
+
+/* Sorted by id; ids only grow, so that a new job goes to the end. */
+struct jobs {
+    struct live **live;
+    size_t n, room;
+    devset assigned;
+    int64_t flush_at_ms; /* clock_ms when unsaved progress is written; 0: nothing is unsaved */
+};
+
+extern const struct runner_events jobs_runner_events;
+
+/* NULL if the job has ended or does not exist. */
+struct live *jobs_find(struct daemon *daemon, int64_t id);
+/* The live job that holds the device at this position of daemon->devices, or NULL. */
+struct live *jobs_holder(struct daemon *daemon, size_t device);
+
+/* Takes over a record (queued, or found unfinished at the start). Errors: ERR_NOMEM. */
+int jobs_add(struct daemon *daemon, struct job_record *record, struct live **ret_live,
+             struct err *err);
+/* Starts what can be started and computes why the rest waits. */
+void jobs_schedule(struct daemon *daemon);
+
+/* One move of a job, decided now and committed soon; `by` NULL: the daemon's. Running out of
+ * memory here ends the daemon (daemon_fail): the next one recovers. */
+void jobs_move(struct daemon *daemon, struct live *live, enum job_state to, const uid_t *by,
+               const char *reason);
+/* Cancels at once what is queued and asks the others to stop. The state must allow it. */
+void jobs_cancel(struct daemon *daemon, struct live *live, uid_t by, const char *reason);
+/* Ends a job that nothing runs of: failed or lost, with `why`. */
+void jobs_give_up(struct daemon *daemon, struct live *live, enum job_state to,
+                  const struct err *why);
+
+/* Writes unsaved progress if it is time (or `now`). */
+void jobs_flush(struct daemon *daemon, bool now);
+void jobs_done(struct daemon *daemon);
+
+#endif

@@ -1,0 +1,100 @@
+/* main.c: traind's entry: settings, signals, the loop. Exit status: 0 stopped, 1 failed, 2 usage.
+ */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <uv.h>
+
+#include "daemon/config.h"
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+#include <config.h>
+
+struct signals {
+    uv_signal_t term, interrupt;
+};
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    log_info("signal %d: stopping; running jobs go on", signum);
+    daemon_stop(handle->data);
+}
+
+/* The handles do not keep the loop alive: it ends when the daemon has closed its own. */
+static void catch_signals(uv_loop_t *loop, struct signals *signals, struct daemon *daemon)
+{
+    signal(SIGPIPE, SIG_IGN);
+    uv_signal_init(loop, &signals->term);
+    uv_signal_init(loop, &signals->interrupt);
+    signals->term.data = signals->interrupt.data = daemon;
+    uv_signal_start(&signals->term, on_signal, SIGTERM);
+    uv_signal_start(&signals->interrupt, on_signal, SIGINT);
+    uv_unref((uv_handle_t *)&signals->term);
+    uv_unref((uv_handle_t *)&signals->interrupt);
+}
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static void on_closed(void *owner)
+{
+    (void)owner;
+}
+
+static int serve(const struct config *config, struct err *err)
+{
+    uv_loop_t loop;
+    struct signals signals;
+    struct runner *runner = NULL;
+    struct daemon *daemon = NULL;
+    int status = 0;
+    if (uv_loop_init(&loop) != 0)
+        return err_set(err, ERR_IO, "the event loop cannot be set up");
+    int rc = runner_uv_new(&loop, config->shim, config->worker, &runner, err);
+    if (rc == 0)
+        rc = daemon_open(&loop, config, runner, &daemon, err);
+    if (rc == 0) {
+        catch_signals(&loop, &signals, daemon);
+        daemon_start(daemon);
+        uv_run(&loop, UV_RUN_DEFAULT);
+        status = daemon_free(daemon);
+        uv_close((uv_handle_t *)&signals.term, NULL);
+        uv_close((uv_handle_t *)&signals.interrupt, NULL);
+    } else if (runner != NULL) {
+        runner->close(runner, on_closed);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
+    return rc != 0 ? rc : status;
+}
+
+int main(int argc, char **argv)
+{
+    struct config config;
+    struct err err = ERR_INIT;
+    umask(077);
+    int rc = config_read(argc, argv, &config, &err);
+    if (rc == 0 && config.show_help)
+        fputs(config_usage(), stdout);
+    else if (rc == 0 && config.show_version)
+        puts("traind " PACKAGE_VERSION);
+    else if (rc == 0 && config.check_only)
+        config_print(&config);
+    else if (rc == 0) {
+        raise_descriptor_limit();
+        rc = serve(&config, &err);
+    }
+    config_done(&config);
+    if (rc < 0)
+        log_error("%s", err.message);
+    return rc < 0 ? err_exit_status(rc) : rc;
+}

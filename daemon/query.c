@@ -1,0 +1,237 @@
+/* query.c: job.list and job.show: rows of the database, with what is newer in memory. */
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "daemon/methods.h"
+#include "daemon/query.h"
+#include "daemon/record.h"
+#include "daemon/store_thread.h"
+#include "proto/json.h"
+
+enum { LIST_DEFAULT = 100, LIST_MAX = 1000 };
+
+/* The row is what is committed; progress since then, and why it waits, is in memory. */
+json_t *query_record(struct daemon *daemon, struct job_record *record, const struct peer *peer)
+{
+    const struct live *live = jobs_find(daemon, record->id);
+    if (live != NULL && live->unsaved) {
+        json_decref(record->progress);
+        json_decref(record->losses);
+        record->progress = json_incref(live->record->progress);
+        record->losses = json_incref(live->record->losses);
+    }
+    const char *why = live != NULL && live->why[0] != '\0' ? live->why : NULL;
+    return record_json(record, why, peer_owns(peer, record->uid));
+}
+
+int query_records_add(void *arg, struct job_record *record, struct err *err)
+{
+    struct query_records *records = arg;
+    if (records->n == records->room) {
+        size_t room = records->room > 0 ? 2 * records->room : 32;
+        struct job_record **more = realloc(records->record, room * sizeof(struct job_record *));
+        if (more == NULL) {
+            job_record_free(record);
+            return err_set(err, ERR_NOMEM, "out of memory");
+        }
+        records->record = more;
+        records->room = room;
+    }
+    records->record[records->n++] = record;
+    return 0;
+}
+
+void query_records_clear(struct query_records *records)
+{
+    for (size_t i = 0; i < records->n; i++)
+        job_record_free(records->record[i]);
+    free(records->record);
+    *records = (struct query_records){0};
+}
+
+json_t *query_records_json(struct daemon *daemon, const struct query_records *records,
+                           const struct peer *peer)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array != NULL && i < records->n; i++)
+        if (json_array_append_new(array, query_record(daemon, records->record[i], peer)) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+/* ── job.list ── */
+
+struct list_request {
+    struct store_request base;
+    struct daemon *daemon;
+    struct call *call;
+    struct store_filter filter;
+    struct query_records records;
+};
+
+static int list_run(struct store_request *base, struct store *store, struct err *err)
+{
+    struct list_request *request = (struct list_request *)base;
+    query_records_clear(&request->records);
+    return store_each_job(store, &request->filter, query_records_add, &request->records, err);
+}
+
+static json_t *list_json(struct list_request *request)
+{
+    const struct query_records *records = &request->records;
+    bool more = records->n > 0 && (int64_t)records->n == request->filter.limit;
+    json_t *jobs = query_records_json(request->daemon, records, &request->call->peer);
+    return json_pack("{s:o, s:o}", "jobs", jobs, "next",
+                     more ? json_integer(records->record[records->n - 1]->id) : json_null());
+}
+
+static void list_done(struct store_request *base, const struct err *err)
+{
+    struct list_request *request = (struct list_request *)base;
+    if (err->code != 0)
+        call_fail(request->call, err);
+    else
+        call_reply(request->call, list_json(request));
+    query_records_clear(&request->records);
+    free(request);
+}
+
+static int read_states(const json_t *names, unsigned *ret_states, struct err *err)
+{
+    size_t i;
+    json_t *name;
+    unsigned states = 0;
+    json_array_foreach(names, i, name)
+    {
+        enum job_state state = state_from_name(json_string_value(name));
+        if (state == STATE_COUNT)
+            return err_set(err, ERR_PARAMS, "states: there is no state \"%.32s\"",
+                           json_string_value(name));
+        states |= 1u << state;
+    }
+    *ret_states = states;
+    return 0;
+}
+
+static int read_filter(const json_t *params, struct store_filter *ret_filter, struct err *err)
+{
+    const json_t *limit = json_object_get(params, "limit");
+    const json_t *user = json_object_get(params, "user");
+    struct store_filter filter = {
+        .after = json_integer_value(json_object_get(params, "cursor")),
+        .limit = limit != NULL ? json_integer_value(limit) : LIST_DEFAULT,
+        .uid = user != NULL ? json_integer_value(user) : -1,
+    };
+    if (filter.limit < 1 || filter.limit > LIST_MAX)
+        return err_set(err, ERR_PARAMS, "limit: it has to be 1 to %d", LIST_MAX);
+    if (user != NULL && filter.uid < 0)
+        return err_set(err, ERR_PARAMS, "user: a uid is not negative");
+    int rc = read_states(json_object_get(params, "states"), &filter.states, err);
+    if (rc == 0)
+        *ret_filter = filter;
+    return rc;
+}
+
+int list_call(struct daemon *daemon, struct call *call, struct err *err)
+{
+    struct store_filter filter;
+    int rc = read_filter(call->request.params, &filter, err);
+    if (rc != 0)
+        return rc;
+    struct list_request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    request->base = (struct store_request){.kind = STORE_READ, .run = list_run, .done = list_done};
+    request->daemon = daemon;
+    request->call = call;
+    request->filter = filter;
+    store_thread_submit(daemon->store, &request->base);
+    return 0;
+}
+
+/* ── job.show ── */
+
+struct show_request {
+    struct store_request base;
+    struct daemon *daemon;
+    struct call *call;
+    int64_t id;
+    struct job_record *record;
+    json_t *document;
+    json_t *history;
+};
+
+static int add_history(void *arg, struct job_transition *transition, struct err *err)
+{
+    int failed = json_array_append_new(arg, record_transition(transition));
+    job_transition_done(transition);
+    return failed == 0 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+static int show_document(struct show_request *request, struct store *store, struct err *err)
+{
+    char *text;
+    size_t size;
+    int rc = store_get_document(store, request->id, &text, &size, err);
+    if (rc != 0)
+        return rc;
+    rc = json_load(text, size, ERR_INTERNAL, &request->document, err);
+    free(text);
+    return rc;
+}
+
+static void show_clear(struct show_request *request)
+{
+    job_record_free(request->record);
+    json_decref(request->document);
+    json_decref(request->history);
+    request->record = NULL;
+    request->document = request->history = NULL;
+}
+
+static int show_run(struct store_request *base, struct store *store, struct err *err)
+{
+    struct show_request *request = (struct show_request *)base;
+    show_clear(request);
+    int rc = store_get_job(store, request->id, &request->record, err);
+    if (rc != 0 || !peer_owns(&request->call->peer, request->record->uid))
+        return rc;
+    rc = show_document(request, store, err);
+    if (rc == 0 && (request->history = json_array()) == NULL)
+        rc = err_set(err, ERR_NOMEM, "out of memory");
+    if (rc == 0)
+        rc = store_each_transition_of(store, request->id, add_history, request->history, err);
+    return rc;
+}
+
+static void show_done(struct store_request *base, const struct err *err)
+{
+    struct show_request *request = (struct show_request *)base;
+    if (err->code != 0) {
+        call_fail(request->call, err);
+    } else {
+        json_t *record = query_record(request->daemon, request->record, &request->call->peer);
+        if (request->history != NULL)
+            json_object_set(record, "history", request->history);
+        if (request->document != NULL)
+            json_object_set(record, "document", request->document);
+        call_reply(request->call, record);
+    }
+    show_clear(request);
+    free(request);
+}
+
+int show_call(struct daemon *daemon, struct call *call, struct err *err)
+{
+    struct show_request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    request->base = (struct store_request){.kind = STORE_READ, .run = show_run, .done = show_done};
+    request->daemon = daemon;
+    request->call = call;
+    request->id = json_integer_value(json_object_get(call->request.params, "id"));
+    store_thread_submit(daemon->store, &request->base);
+    return 0;
+}

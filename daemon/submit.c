@@ -1,0 +1,259 @@
+/* submit.c: job.submit. The document is checked without opening any file; what is answered is
+ * committed. */
+#define _GNU_SOURCE /* asprintf */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "daemon/methods.h"
+#include "daemon/record.h"
+#include "daemon/sched.h"
+#include "daemon/store_thread.h"
+#include "daemon/watch.h"
+#include "proto/job.h"
+#include "proto/json.h"
+
+enum { UNFINISHED_MAX = 20000, KEY_BYTES = 256 };
+
+struct submission {
+    struct store_request base;
+    struct daemon *daemon;
+    struct call *call;
+    struct job_record *record;
+    struct job_transition transition;
+    char *output; /* as in the document; NULL: runs/ID */
+    char *document;
+    const char *key; /* in the call's parameters, or NULL */
+    bool known;      /* the key is of an earlier submission: `record` is that job */
+};
+
+static void submission_free(struct submission *submission)
+{
+    if (submission == NULL)
+        return;
+    job_record_free(submission->record);
+    free(submission->output);
+    free(submission->document);
+    free(submission);
+}
+
+/* "CWD/OUTPUT", or OUTPUT if that is absolute. NULL without memory. */
+static char *absolute(const char *cwd, const char *output)
+{
+    char *path;
+    if (output[0] == '/')
+        return strdup(output);
+    return asprintf(&path, "%s/%s", strcmp(cwd, "/") == 0 ? "" : cwd, output) >= 0 ? path : NULL;
+}
+
+static int set_output(struct submission *submission, struct err *err)
+{
+    char by_id[64];
+    struct job_record *record = submission->record;
+    snprintf(by_id, sizeof by_id, "runs/%lld", (long long)record->id);
+    char *path = absolute(record->cwd, submission->output != NULL ? submission->output : by_id);
+    if (path == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    free(record->output);
+    record->output = path;
+    return 0;
+}
+
+/* The job of an earlier submission with this key takes the place of the new one. */
+static int find_known(struct submission *submission, struct store *store, struct err *err)
+{
+    int64_t id = 0;
+    struct job_record *known;
+    if (submission->key == NULL)
+        return 0;
+    int rc = store_find_key(store, submission->call->peer.uid, submission->key, &id, err);
+    if (rc != 0 || id == 0)
+        return rc;
+    rc = store_get_job(store, id, &known, err);
+    if (rc == 0) {
+        job_record_free(submission->record);
+        submission->record = known;
+        submission->known = true;
+    }
+    return rc;
+}
+
+static int submission_run(struct store_request *base, struct store *store, struct err *err)
+{
+    struct submission *submission = (struct submission *)base;
+    struct job_record *record;
+    int rc = find_known(submission, store, err);
+    if (rc != 0 || submission->known)
+        return rc;
+    record = submission->record;
+    record->id = 0;
+    rc = store_insert_job(store, record, submission->key, err);
+    if (rc == 0)
+        rc = set_output(submission, err);
+    if (rc == 0)
+        rc = store_update_job(store, record, err);
+    if (rc == 0)
+        rc = store_insert_document(store, record->id, submission->document,
+                                   strlen(submission->document), err);
+    submission->transition.id = record->id;
+    return rc != 0 ? rc : store_insert_transition(store, &submission->transition, err);
+}
+
+static json_t *answer(int64_t id, enum job_state state, const char *reason)
+{
+    return json_pack("{s:I, s:s, s:o}", "id", (json_int_t)id, "state", state_name(state), "reason",
+                     record_text(reason));
+}
+
+static void accept_new(struct submission *submission)
+{
+    struct daemon *daemon = submission->daemon;
+    struct err err = ERR_INIT;
+    struct live *live;
+    if (jobs_add(daemon, submission->record, &live, &err) != 0) {
+        daemon_fail(daemon, &err); /* it is committed: the next daemon runs it */
+        return;
+    }
+    submission->record = NULL;
+    jobs_schedule(daemon); /* first: the event tells why it waits */
+    watch_moved(daemon, live->record, &submission->transition);
+    call_reply(submission->call,
+               answer(live->record->id, STATE_QUEUED, live->why[0] != '\0' ? live->why : NULL));
+    submission->call = NULL;
+}
+
+static void submission_done(struct store_request *base, const struct err *err)
+{
+    struct submission *submission = (struct submission *)base;
+    const struct job_record *record = submission->record;
+    if (err->code == 0 && !submission->known && !submission->daemon->stopping)
+        accept_new(submission);
+    if (submission->call != NULL && err->code == 0) {
+        const struct live *live = jobs_find(submission->daemon, record->id);
+        bool waits = record->state == STATE_QUEUED && live != NULL && live->why[0] != '\0';
+        call_reply(submission->call,
+                   answer(record->id, record->state, waits ? live->why : record->reason));
+    } else if (submission->call != NULL) {
+        call_fail(submission->call, err);
+    }
+    submission_free(submission);
+}
+
+/* ── Before anything is written ── */
+
+static int check_caller(struct daemon *daemon, const struct call *call, struct err *err)
+{
+    const struct config *config = daemon->config;
+    if (!config->user_mode && call->peer.uid == 0 && !config->allow_root_jobs)
+        return err_set(err, ERR_DENIED,
+                       "jobs of root are off; submit as another user, or start traind with "
+                       "--allow-root-jobs");
+    if (daemon->jobs.n >= UNFINISHED_MAX)
+        return err_set(err, ERR_BUSY, "%d jobs wait or run already", UNFINISHED_MAX);
+    return 0;
+}
+
+static int check_texts(const char *cwd, const char *key, struct err *err)
+{
+    if (cwd[0] != '/' || strlen(cwd) > LIMIT_PATH_BYTES)
+        return err_set(err, ERR_PARAMS, "cwd: it has to be an absolute path of at most %d bytes",
+                       LIMIT_PATH_BYTES);
+    if (key != NULL && (key[0] == '\0' || strlen(key) > KEY_BYTES))
+        return err_set(err, ERR_PARAMS, "key: it has to be 1 to %d bytes", KEY_BYTES);
+    return 0;
+}
+
+/* Fills a record from the document; the caller frees it also after an error. */
+static int fill(struct daemon *daemon, struct submission *submission, const struct job *job,
+                const char *cwd, struct err *err)
+{
+    struct job_record *record = calloc(1, sizeof *record);
+    if (record == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    submission->record = record;
+    int rc = devlist_want(&job->parallel, &daemon->devices, &record->want, err);
+    if (rc != 0)
+        return rc;
+    record->uid = submission->call->peer.uid;
+    record->gid = submission->call->peer.gid;
+    record->state = STATE_QUEUED;
+    record->submitted_ns = daemon->runner->now_ns(daemon->runner);
+    record->name = strdup(job->name);
+    record->cwd = strdup(cwd);
+    record->output = strdup("");
+    submission->output = job->output != NULL ? strdup(job->output) : NULL;
+    submission->transition = (struct job_transition){
+        .time_ns = record->submitted_ns,
+        .from = STATE_COUNT,
+        .to = STATE_QUEUED,
+        .by_user = true,
+        .uid = record->uid,
+    };
+    if (record->name == NULL || record->cwd == NULL || record->output == NULL ||
+        (job->output != NULL && submission->output == NULL))
+        return err_set(err, ERR_NOMEM, "out of memory");
+    return 0;
+}
+
+static int read_document(struct daemon *daemon, struct submission *submission, struct err *err)
+{
+    const json_t *params = submission->call->request.params;
+    const json_t *document = json_object_get(params, "job");
+    const char *cwd = json_string_value(json_object_get(params, "cwd"));
+    struct job *job;
+    submission->key = json_string_value(json_object_get(params, "key"));
+    int rc = check_texts(cwd, submission->key, err);
+    if (rc == 0)
+        rc = job_from_json(document, &job, err);
+    if (rc != 0)
+        return rc;
+    rc = fill(daemon, submission, job, cwd, err);
+    job_free(job);
+    if (rc == 0 && (submission->document = json_line(document)) == NULL)
+        rc = err_set(err, ERR_NOMEM, "out of memory");
+    if (rc == 0 && strlen(submission->document) > LIMIT_DOCUMENT_BYTES)
+        rc = err_set(err, ERR_JOB_INVALID, "the document is longer than %d MiB",
+                     LIMIT_DOCUMENT_BYTES >> 20);
+    return rc;
+}
+
+/* What would keep it waiting if it were submitted now. */
+static json_t *forecast(struct daemon *daemon, const struct devlist *want)
+{
+    struct sched_job queue[2] = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < daemon->jobs.n && n == 0; i++)
+        if (daemon->jobs.live[i]->record->state == STATE_QUEUED)
+            queue[n++] = (struct sched_job){.id = daemon->jobs.live[i]->record->id,
+                                            .want = &daemon->jobs.live[i]->record->want};
+    queue[n++].want = want;
+    sched_decide(&daemon->devices, devset_all(&daemon->devices) & ~daemon->jobs.assigned, queue, n);
+    const char *reason = queue[n - 1].reason;
+    return json_pack("{s:b, s:I, s:o}", "valid", 1, "n_devices", (json_int_t)want->n, "reason",
+                     record_text(reason[0] != '\0' ? reason : NULL));
+}
+
+int submit_call(struct daemon *daemon, struct call *call, struct err *err)
+{
+    int rc = check_caller(daemon, call, err);
+    if (rc != 0)
+        return rc;
+    struct submission *submission = calloc(1, sizeof *submission);
+    if (submission == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    submission->base =
+        (struct store_request){.kind = STORE_WRITE, .run = submission_run, .done = submission_done};
+    submission->daemon = daemon;
+    submission->call = call;
+    rc = read_document(daemon, submission, err);
+    if (rc != 0) {
+        submission_free(submission);
+    } else if (json_is_true(json_object_get(call->request.params, "dry_run"))) {
+        call_reply(call, forecast(daemon, &submission->record->want));
+        submission_free(submission);
+    } else {
+        store_thread_submit(daemon->store, &submission->base);
+    }
+    return rc;
+}
