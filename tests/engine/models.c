@@ -1,0 +1,59 @@
+#include "tests/engine/models.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/ops/registry.h"
+#include "tests/lib/checks.h"
+
+const char *const models_cnn_input = "[1, 8, 8]";
+const char *const models_cnn =
+    "{'type': 'Conv2d', 'name': 'conv1', 'out_channels': 4, 'kernel_size': 3, 'padding': 1},"
+    "{'type': 'BatchNorm2d', 'name': 'bn1'},"
+    "{'type': 'ReLU', 'name': 'relu1'},"
+    "{'type': 'MaxPool2d', 'name': 'pool1', 'kernel_size': 2},"
+    "{'type': 'Conv2d', 'name': 'conv2', 'out_channels': 4, 'kernel_size': 3, 'padding': 1},"
+    "{'type': 'Add', 'name': 'sum', 'inputs': ['conv2', 'pool1']},"
+    "{'type': 'Flatten', 'name': 'flat'},"
+    "{'type': 'Dropout', 'name': 'drop'},"
+    "{'type': 'Linear', 'name': 'fc', 'out_features': 10}";
+
+static const char *const default_members = "'loss': {'type': 'CrossEntropyLoss'},"
+                                           "'optimizer': {'type': 'SGD', 'lr': 0.1,"
+                                           " 'momentum': 0.9}";
+
+struct job *models_job(const char *input, const char *layers, const char *more)
+{
+    static char text[16384];
+    struct err err = ERR_INIT;
+    struct job *job = NULL;
+    int length = snprintf(text, sizeof text,
+                          "{'version': 1,"
+                          "'model': {'input': {'shape': %s}, 'layers': [%s]},"
+                          "'data': {'train': {'format': 'idx', 'inputs': 'x', 'targets': 'y'}},"
+                          "'train': {'epochs': 1, 'batch_size': 4}, %s}",
+                          input, layers, more != NULL ? more : default_members);
+    ck_assert_int_lt(length, (int)sizeof text);
+    for (char *c = text; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    int rc = job_parse(text, (size_t)length, &job, &err);
+    ck_assert_msg(rc == 0, "%s: %s", err.path, err.message);
+    return job;
+}
+
+struct model *models_new(const char *input, const char *layers, const char *more)
+{
+    struct err err = ERR_INIT;
+    struct model *model = NULL;
+    struct job *job = models_job(input, layers, more);
+    int rc = model_build(job, &op_registry, &model, &err);
+    ck_assert_msg(rc == 0, "%s: %s", err.path, err.message);
+    return model;
+}
+
+void models_free(struct model *model)
+{
+    struct job *job = (struct job *)model->job;
+    model_free(model);
+    job_free(job);
+}
