@@ -7,3 +7,13 @@ engine_libengine_a_SOURCES += \
 	%D%/reporter.h \
 	%D%/setup.c \
 	%D%/setup.h
+
+pkglibexec_PROGRAMS += engine/worker/traind-worker
+engine_worker_traind_worker_SOURCES = \
+	%D%/command.h \
+	%D%/main.c \
+	%D%/plan.c \
+	%D%/probe.c \
+	%D%/run.c
+engine_worker_traind_worker_LDADD = engine/libengine.a proto/libproto.a $(JANSSON_LIBS) \
+	$(DNNL_LIBS) $(GOMP_LIBS) $(ZLIB_LIBS) $(MATH_LIBS) -lpthread
