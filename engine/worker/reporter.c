@@ -195,7 +195,6 @@ void reporter_report(struct reporter *reporter, const struct report *report)
 
 void reporter_say(struct reporter *reporter, const char *line)
 {
-    release_held(reporter);
     fprintf(reporter->text, "%s\n", line);
     fflush(reporter->text);
 }

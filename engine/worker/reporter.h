@@ -24,7 +24,7 @@ int reporter_open(struct reporter *reporter, bool json, struct err *err);
 /* Passes on what was held back, and closes the descriptor: who reads it knows that we end. */
 void reporter_close(struct reporter *reporter);
 
-/* Progress comes at most ten times a second; the last one before anything else always comes. */
+/* Progress comes at most ten times a second; the last one before any other report always comes. */
 void reporter_report(struct reporter *reporter, const struct report *report);
 void reporter_say(struct reporter *reporter, const char *line);
 /* The error on standard error ("traind-worker: DOCUMENT: PATH: MESSAGE") and as a `failed` report.
