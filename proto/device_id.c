@@ -55,7 +55,7 @@ const char *device_id_format(struct device_id id, char buf[static 32])
 static int find_uuid(const char *prefix, size_t size, const char *const *uuids, size_t n)
 {
     int found = -1;
-    if (size <= strlen("GPU-") || strncmp(prefix, "GPU-", 4) != 0)
+    if (size <= 4 || (strncmp(prefix, "GPU-", 4) != 0 && strncmp(prefix, "MIG-", 4) != 0))
         return -1;
     for (size_t i = 0; i < n; i++) {
         if (strncmp(uuids[i], prefix, size) != 0)

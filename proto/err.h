@@ -3,6 +3,8 @@
  * A function that can fail returns 0 or a negative `enum err_code` and fills `struct err`, its last
  * parameter, with the sentence a user will read. The layer that knows where the fault is sets the
  * path; each layer above may put its context in front once (err_context). Libraries never log.
+ * Path and message are always valid UTF-8 without control characters, whatever was put in ('?'
+ * stands for what was not), and are cut between characters where they are too long.
  */
 #ifndef PROTO_ERR_H
 #define PROTO_ERR_H

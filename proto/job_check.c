@@ -229,10 +229,7 @@ static int check_device_list(const struct job_parallel *parallel, struct err *er
     for (int64_t i = 0; i < parallel->n_devices; i++) {
         const char *name = parallel->devices[i];
         if (device_id_parse(name, &ids[i], err) != 0)
-            return refuse_device(err, i,
-                                 "\"%.64s\" names no device; names are like cpu:0, cuda:1, cpu, "
-                                 "cuda",
-                                 name);
+            return refuse_device(err, i, "%s", err->message);
         if (ids[i].type != ids[0].type)
             return refuse_device(err, i,
                                  "\"%s\" is of another type than the first device; a job has "

@@ -19,9 +19,9 @@ static const struct field random_rows[] = {
 
 static const struct field idx_rows[] = {
     {"inputs", FIELD_PATH, "An IDX file of samples, gz or not", AT(job_source, inputs), REQUIRED,
-     RANGE(1, LIMIT_PATH_BYTES), LATER({"{}", "several inputs"})},
+     RANGE(1, PATH_MOST), LATER({"{}", "several inputs"})},
     {"targets", FIELD_PATH, "An IDX file of labels or targets, gz or not", AT(job_source, targets),
-     REQUIRED, RANGE(1, LIMIT_PATH_BYTES)},
+     REQUIRED, RANGE(1, PATH_MOST)},
     {0},
 };
 
@@ -94,7 +94,7 @@ static const struct field init_rows[] = {
     {"seed", FIELD_INT, "Of the initial weights; train's seed if left out", AT(job_init, seed),
      COMPUTED, RANGE(0, INT64_MAX)},
     {"weights", FIELD_PATH, "A safetensors file to begin with", AT(job_init, weights),
-     RANGE(1, LIMIT_PATH_BYTES)},
+     RANGE(1, PATH_MOST)},
     {"strict", FIELD_BOOL, "Refuse weights with unexpected keys", AT(job_init, strict),
      DEFAULT("true")},
     {0},
@@ -293,7 +293,7 @@ static const struct field job_rows[] = {
     {"checkpoint", FIELD_OBJECT, "When to save", AT(job, checkpoint), DEFAULT("{}"),
      .object = &checkpoint_object},
     {"output", FIELD_PATH, "Directory of the results; runs/ID if left out", AT(job, output),
-     RANGE(1, LIMIT_PATH_BYTES)},
+     RANGE(1, PATH_MOST)},
     {0},
 };
 

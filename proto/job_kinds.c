@@ -30,13 +30,13 @@ static int object_parse(struct job_parser *parser, const struct field *field, co
     if (!json_is_object(value))
         return job_parser_refuse(parser, field, value);
     if (field->flags & FIELD_OPTIONAL)
-        *((bool *)base + field->aux) = true;
+        *(bool *)((char *)base + field->aux) = true;
     return job_object_parse(parser, field->object, value, job_at(field, base));
 }
 
 static bool object_given(const struct field *field, const void *base)
 {
-    return (field->flags & FIELD_OPTIONAL) == 0 || *((const bool *)base + field->aux);
+    return (field->flags & FIELD_OPTIONAL) == 0 || *(const bool *)((const char *)base + field->aux);
 }
 
 static json_t *object_dump(const struct field *field, const void *base)

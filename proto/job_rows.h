@@ -24,6 +24,7 @@
 #define DIM_MAX INT32_MAX            /* a dimension, a count of features */
 #define COUNT_MAX ((int64_t)1 << 40) /* steps, samples, epochs: products fit in int64 */
 #define CHANNELS_MAX 4096
+#define PATH_MOST (LIMIT_PATH_BYTES - 1) /* without the NUL that the kernel counts */
 #define REAL_MAX DBL_MAX
 
 extern const struct object_def job_layer_object; /* of struct job_layer */

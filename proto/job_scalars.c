@@ -231,6 +231,8 @@ static void choice_expect(const struct field *field, char *buf, size_t size)
 }
 
 /* Enums have the size of an int, "resume" is a bool. */
+_Static_assert(sizeof(enum layer_type) == sizeof(int), "a choice is stored as an int");
+
 static void store_choice(const struct field *field, void *base, int value)
 {
     if (field->size == sizeof(bool))
@@ -285,7 +287,7 @@ static int flags_parse(struct job_parser *parser, const struct field *field, con
         size_t mark = job_parser_enter_index(parser, i);
         if (choice == NULL)
             return job_parser_refuse(parser, field, entry);
-        *((bool *)job_at(field, base) + choice->value) = true;
+        ((bool *)job_at(field, base))[choice->value] = true;
         job_parser_leave(parser, mark);
     }
     return 0;
@@ -295,9 +297,8 @@ static json_t *flags_dump(const struct field *field, const void *base)
 {
     json_t *list = json_array();
     for (const struct choice *c = field->choices; list != NULL && c->name != NULL; c++) {
-        if (!*((const bool *)job_in(field, base) + c->value))
-            continue;
-        list = json_list_append(list, json_string(c->name));
+        if (((const bool *)job_in(field, base))[c->value])
+            list = json_list_append(list, json_string(c->name));
     }
     return list;
 }

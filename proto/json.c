@@ -137,10 +137,15 @@ const char *json_nearest(const char *name, const char *const *known, size_t n_kn
 const char *json_describe(const json_t *value, char buf[static 96])
 {
     enum { SIZE = 96 };
+    const char *text = json_string_value(value);
+    int shown = 60;
     switch (json_typeof(value)) {
     case JSON_STRING:
-        snprintf(buf, SIZE, "the string \"%.60s\"%s", json_string_value(value),
-                 json_string_length(value) > 60 ? "…" : "");
+        if (json_string_length(value) <= (size_t)shown)
+            shown = (int)json_string_length(value);
+        while (((unsigned char)text[shown] & 0xc0) == 0x80)
+            shown--; /* not inside a character */
+        snprintf(buf, SIZE, "the string \"%.*s\"%s", shown, text, text[shown] != '\0' ? "…" : "");
         break;
     case JSON_INTEGER:
         snprintf(buf, SIZE, "the number %" JSON_INTEGER_FORMAT, json_integer_value(value));

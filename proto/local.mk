@@ -30,7 +30,7 @@ proto_libproto_a_SOURCES = \
 	proto/state.c \
 	proto/state.h
 
-# The published form of the job document, kept equal to the tables by tests/proto/check_schema.c.
+# The published form of the job document, kept equal to the tables by tests/proto/check_job_schema.c.
 dist_pkgdata_DATA = proto/job.schema.json
 EXTRA_PROGRAMS = proto/job-schema
 CLEANFILES += proto/job-schema

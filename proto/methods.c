@@ -1,5 +1,6 @@
 #include "proto/methods.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,7 +129,8 @@ static int refuse_param(const struct method_def *def, const char *name, struct e
     const char *known[PARAMS_MAX];
     char list[256] = "";
     size_t used = 0;
-    for (size_t i = 0; i < def->n_params && i < PARAMS_MAX; i++) {
+    assert(def->n_params <= PARAMS_MAX);
+    for (size_t i = 0; i < def->n_params; i++) {
         known[i] = def->params[i].name;
         used +=
             (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", known[i]);

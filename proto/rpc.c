@@ -7,7 +7,10 @@
 #include "proto/json.h"
 #include "proto/limits.h"
 
-/* Moves what is left to the front and makes room for `more` bytes behind it. */
+enum { KEPT_BYTES = 64 << 10 };
+
+/* Moves what is left to the front and makes room for `more` bytes behind it. A buffer that a long
+ * line has made large is not kept for the short ones after it. */
 static int make_room(struct rpc_framer *framer, size_t more, struct err *err)
 {
     if (framer->start > 0) {
@@ -16,6 +19,8 @@ static int make_room(struct rpc_framer *framer, size_t more, struct err *err)
         framer->whole -= framer->start;
         framer->start = 0;
     }
+    if (framer->used == 0 && framer->size > KEPT_BYTES && more <= KEPT_BYTES)
+        rpc_framer_done(framer);
     if (more <= framer->size - framer->used)
         return 0;
     size_t size = framer->size < 4096 ? 4096 : framer->size;

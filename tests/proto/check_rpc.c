@@ -69,6 +69,10 @@ START_TEST(long_lines_are_refused)
     ck_assert_int_eq(rpc_framer_feed(&framer, "\n", 1, &err), 0); /* exactly the limit */
     ck_assert(rpc_framer_next(&framer, false, &line, &size));
     ck_assert_uint_eq(size, LIMIT_LINE_BYTES);
+    ck_assert_int_eq(rpc_framer_feed(&framer, "short\n", 6, &err), 0);
+    ck_assert_uint_le(framer.size, 1 << 16); /* the large buffer is not kept */
+    ck_assert(rpc_framer_next(&framer, false, &line, &size));
+    ck_assert_uint_eq(size, 5);
     for (fed = 0; fed < LIMIT_LINE_BYTES; fed += piece)
         ck_assert_int_eq(rpc_framer_feed(&framer, text, piece, &err), 0);
     ck_assert_int_eq(rpc_framer_feed(&framer, "x\n", 2, &err), ERR_PARSE);

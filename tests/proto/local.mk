@@ -37,15 +37,15 @@ tests_proto_check_report_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
 
 check_PROGRAMS += tests/proto/check_job
 TESTS += tests/proto/check_job
-tests_proto_check_job_SOURCES = tests/proto/check_job.c tests/proto/jobs.h
+tests_proto_check_job_SOURCES = tests/proto/check_job.c tests/proto/bad_jobs.h tests/proto/jobs.h
 tests_proto_check_job_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_proto_check_job_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
 
-check_PROGRAMS += tests/proto/check_schema
-TESTS += tests/proto/check_schema
-tests_proto_check_schema_SOURCES = tests/proto/check_schema.c proto/job_schema.c proto/job_schema.h
-tests_proto_check_schema_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_proto_check_schema_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
+check_PROGRAMS += tests/proto/check_job_schema
+TESTS += tests/proto/check_job_schema
+tests_proto_check_job_schema_SOURCES = tests/proto/check_job_schema.c tests/proto/bad_jobs.h tests/proto/jobs.h proto/job_schema.c proto/job_schema.h
+tests_proto_check_job_schema_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_proto_check_job_schema_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
 
 check_PROGRAMS += tests/proto/check_oom
 TESTS += tests/proto/check_oom
@@ -53,3 +53,9 @@ tests_proto_check_oom_SOURCES = tests/proto/check_oom.c tests/proto/jobs.h proto
 tests_proto_check_oom_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_proto_check_oom_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_proto_check_oom_LDADD = tests/lib/liboom.a proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/proto/check_job_fields
+TESTS += tests/proto/check_job_fields
+tests_proto_check_job_fields_SOURCES = tests/proto/check_job_fields.c
+tests_proto_check_job_fields_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_proto_check_job_fields_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
