@@ -1,7 +1,6 @@
 /* cmd_list.c: trainctl list. */
 #include <inttypes.h>
 #include <math.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -53,15 +52,6 @@ static int fetch(struct ctl *ctl, json_t *filter, json_t *all, struct err *err)
     }
 }
 
-static void add_user(struct table *table, int64_t uid)
-{
-    const struct passwd *user = getpwuid((uid_t)uid);
-    if (user != NULL)
-        table_cell(table, COLOR_NONE, "%s", user->pw_name);
-    else
-        table_cell(table, COLOR_NONE, "%" PRId64, uid);
-}
-
 static void add_devices(struct table *table, const struct style *style, const struct record *record)
 {
     struct text devices = {0};
@@ -92,10 +82,10 @@ static void add_status(struct table *table, const struct record *record)
 static void add_row(struct table *table, const struct style *style, const struct record *record,
                     double now)
 {
-    char buf[UNITS_SIZE];
+    char buf[UNITS_SIZE], user[CTL_USER_SIZE];
     table_cell(table, COLOR_NONE, "%" PRId64, record->id);
     table_cell(table, COLOR_NONE, "%s", record->name != NULL ? record->name : "-");
-    add_user(table, record->user);
+    table_cell(table, COLOR_NONE, "%s", ctl_user(record->user, user));
     table_cell(table, progress_color(record->state), "%s", record->state_text);
     add_devices(table, style, record);
     table_cell(table, COLOR_NONE, "%s", units_duration(record_elapsed(record, now), buf));

@@ -30,13 +30,15 @@ static void add_time(struct text *text, const struct style *style, const char *n
 static void add_head(struct text *text, const struct style *style, const struct record *record)
 {
     struct text devices = {0}, weights = {0};
+    char user[CTL_USER_SIZE];
     text_fmt(text, "%-11s %" PRId64 "\n", "job", record->id);
     add_field(text, style, "name", record->name);
     text_fmt(text, "%-11s ", "state");
     progress_state(text, style, record);
     text_add(text, "\n");
-    add_field(text, style, "reason", record->reason);
-    text_fmt(text, "%-11s %" PRId64 "\n", "user", record->user);
+    if (!record->has_exit) /* which says the same in full */
+        add_field(text, style, "reason", record->reason);
+    add_field(text, style, "user", ctl_user(record->user, user));
     progress_devices(&devices, style, record);
     if (devices.used == 0 && record->n_devices > 0)
         text_fmt(&devices, "%" PRId64 " asked for", record->n_devices);
@@ -64,7 +66,7 @@ static void add_exit(struct text *text, const struct style *style, const struct 
     text_done(&why);
 }
 
-static void add_progress(struct text *text, const struct style *style, const struct record *record)
+static void add_progress(struct text *text, const struct record *record)
 {
     char buf[UNITS_SIZE];
     if (!record->has_progress || record->step < 0)
@@ -73,16 +75,15 @@ static void add_progress(struct text *text, const struct style *style, const str
     if (record->epoch >= 0)
         text_fmt(text, ", epoch %" PRId64, record->epoch);
     if (!isnan(record->loss))
-        text_fmt(text, ", loss %.4g", record->loss);
+        text_fmt(text, ", loss %s", units_number(record->loss, buf));
     if (!record_ended(record) && record->seconds_left >= 0)
         text_fmt(text, ", %s left", units_duration(record->seconds_left, buf));
     text_add(text, "\n");
     if (!isnan(record->accuracy))
-        text_fmt(text, "%-11s accuracy %.4f, loss %.4g\n", "validation", record->accuracy,
-                 record->validation_loss);
+        text_fmt(text, "%-11s accuracy %.4f, loss %s\n", "validation", record->accuracy,
+                 units_number(record->validation_loss, buf));
     else if (!isnan(record->validation_loss))
-        text_fmt(text, "%-11s loss %.4g\n", "validation", record->validation_loss);
-    (void)style;
+        text_fmt(text, "%-11s loss %s\n", "validation", units_number(record->validation_loss, buf));
 }
 
 static void add_actor(struct text *text, const struct style *style, const json_t *actor)
@@ -122,7 +123,7 @@ static int print_record(const struct ctl *ctl, const json_t *json, struct err *e
     struct text text = {0};
     record_read(json, &record);
     add_head(&text, style, &record);
-    add_progress(&text, style, &record);
+    add_progress(&text, &record);
     add_exit(&text, style, &record);
     add_history(&text, style, &record);
     summary_losses(&text, style, &record);

@@ -1,6 +1,9 @@
 /* ctl.c: see ctl.h. */
 #include "client/ctl.h"
 
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "client/terminal.h"
@@ -65,4 +68,14 @@ int ctl_ids(const struct ctl *ctl, json_t **ret_ids, struct err *err)
     else
         *ret_ids = ids;
     return rc;
+}
+
+const char *ctl_user(int64_t uid, char buf[static CTL_USER_SIZE])
+{
+    const struct passwd *user = getpwuid((uid_t)uid);
+    if (user != NULL)
+        snprintf(buf, CTL_USER_SIZE, "%s", user->pw_name);
+    else
+        snprintf(buf, CTL_USER_SIZE, "%" PRId64, uid);
+    return buf;
 }

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "client/args.h"
 #include "client/conn.h"
@@ -70,5 +71,10 @@ int ctl_print_json(const json_t *value, struct err *err);
 
 /* The command's words as an array of job ids. Errors: ERR_USAGE, ERR_NOMEM. */
 int ctl_ids(const struct ctl *ctl, json_t **ret_ids, struct err *err);
+
+enum { CTL_USER_SIZE = 64 };
+
+/* The user's name, or the number where there is none. Writes into `buf` and returns it. */
+const char *ctl_user(int64_t uid, char buf[static CTL_USER_SIZE]);
 
 #endif

@@ -68,7 +68,7 @@ static void add_numbers(struct text *text, const struct record *record, const ch
     char buf[UNITS_SIZE];
     const char *gap = "";
     if (!isnan(record->loss)) {
-        text_fmt(text, "loss %.4g", record->loss);
+        text_fmt(text, "loss %s", units_number(record->loss, buf));
         gap = between;
     }
     if (record->rate > 0) {
@@ -81,15 +81,12 @@ static void add_numbers(struct text *text, const struct record *record, const ch
 
 static void add_accuracy(struct text *text, const struct record *record)
 {
+    char buf[UNITS_SIZE];
     if (!isnan(record->accuracy))
         text_fmt(text, "accuracy %.4f", record->accuracy);
     if (!isnan(record->validation_loss))
-        text_fmt(text, "%sloss %.4g", isnan(record->accuracy) ? "" : ", ", record->validation_loss);
-}
-
-static bool validated(const struct record *record)
-{
-    return !isnan(record->accuracy) || !isnan(record->validation_loss);
+        text_fmt(text, "%sloss %s", isnan(record->accuracy) ? "" : ", ",
+                 units_number(record->validation_loss, buf));
 }
 
 static void add_bar(struct text *text, const struct style *style, const struct record *record)
@@ -133,10 +130,10 @@ void progress_block(struct text *text, const struct style *style, const struct r
     add_bar(text, style, record);
     text_add(text, "  ");
     add_numbers(text, record, "  ");
-    if (validated(record)) {
-        text_add(text, "  validation ");
-        add_accuracy(text, record);
-    }
+    if (!isnan(record->accuracy))
+        text_fmt(text, "  accuracy %.4f", record->accuracy);
+    else if (!isnan(record->validation_loss))
+        text_fmt(text, "  validation loss %s", units_number(record->validation_loss, buf));
     text_add(text, "\n");
 }
 

@@ -38,8 +38,10 @@ void summary_losses(struct text *text, const struct style *style, const struct r
     size_t n = read_losses(record->losses, points);
     size_t columns = style->columns < PLOT_COLUMNS ? style->columns : PLOT_COLUMNS;
     if (n >= 2) {
-        text_fmt(text, "\nloss: %.4g at step %.0f, %.4g at step %.0f\n", points[0].y, points[0].x,
-                 points[n - 1].y, points[n - 1].x);
+        char first[UNITS_SIZE], last[UNITS_SIZE];
+        text_fmt(text, "\nloss: %s at step %.0f, %s at step %.0f\n",
+                 units_number(points[0].y, first), points[0].x, units_number(points[n - 1].y, last),
+                 points[n - 1].x);
         plot_draw(text, style, points, n, columns, PLOT_ROWS);
     }
     free(points);
@@ -112,11 +114,12 @@ void summary_exit(struct text *text, const struct style *style, const struct rec
 
 static void add_validation(struct text *text, const struct record *record)
 {
+    char buf[UNITS_SIZE];
     if (!isnan(record->accuracy))
         text_fmt(text, "validation accuracy %.4f", record->accuracy);
     if (!isnan(record->validation_loss))
-        text_fmt(text, "%s loss %.4g", isnan(record->accuracy) ? "validation" : ",",
-                 record->validation_loss);
+        text_fmt(text, "%s loss %s", isnan(record->accuracy) ? "validation" : ",",
+                 units_number(record->validation_loss, buf));
     if (!isnan(record->accuracy) || !isnan(record->validation_loss))
         text_add(text, "\n");
 }

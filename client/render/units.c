@@ -20,7 +20,7 @@ const char *units_duration(double seconds, char buf[static UNITS_SIZE])
     if (!isfinite(seconds) || seconds < 0 || seconds >= 1e12)
         return strcpy(buf, "-");
     if (seconds < 59.5) {
-        snprintf(buf, UNITS_SIZE, "%.*fs", seconds < 9.95, seconds);
+        snprintf(buf, UNITS_SIZE, "%.*fs", seconds < 9.95 && seconds != floor(seconds), seconds);
         return buf;
     }
     size_t i = 0;
@@ -56,6 +56,18 @@ const char *units_si(double x, char buf[static UNITS_SIZE])
         i++;
     }
     snprintf(buf, UNITS_SIZE, "%.*f%s", i == 0 || x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2, x, units[i]);
+    return buf;
+}
+
+const char *units_number(double x, char buf[static UNITS_SIZE])
+{
+    double size = fabs(x);
+    if (!isfinite(x) || size < 1e-4 || size >= 1e6) {
+        snprintf(buf, UNITS_SIZE, x == 0 ? "%.0f" : "%.3e", x);
+        return buf;
+    }
+    int decimals = 3 - (int)floor(log10(size));
+    snprintf(buf, UNITS_SIZE, "%.*f", decimals > 0 ? decimals : 0, x);
     return buf;
 }
 

@@ -28,11 +28,11 @@ START_TEST(durations)
     static const struct {
         double seconds;
         const char *text;
-    } rows[] = {{0, "0.0s"},       {0.42, "0.4s"},  {9.94, "9.9s"},    {9.96, "10s"},
-                {59.4, "59s"},     {59.6, "1m00s"}, {192, "3m12s"},    {3599.4, "59m59s"},
-                {3599.6, "1h00m"}, {3840, "1h04m"}, {86369, "23h59m"}, {86371, "1d00h"},
-                {183600, "2d03h"}, {NAN, "-"},      {INFINITY, "-"},   {-1, "-"},
-                {1e300, "-"}};
+    } rows[] = {{0, "0s"},         {8, "8s"},          {0.04, "0.0s"},    {0.42, "0.4s"},
+                {9.94, "9.9s"},    {9.96, "10s"},      {59.4, "59s"},     {59.6, "1m00s"},
+                {192, "3m12s"},    {3599.4, "59m59s"}, {3599.6, "1h00m"}, {3840, "1h04m"},
+                {86369, "23h59m"}, {86371, "1d00h"},   {183600, "2d03h"}, {NAN, "-"},
+                {INFINITY, "-"},   {-1, "-"},          {1e300, "-"}};
     char buf[UNITS_SIZE];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         ck_assert_str_eq(units_duration(rows[i].seconds, buf), rows[i].text);
@@ -60,6 +60,21 @@ START_TEST(sizes_and_counts)
     ck_assert_str_eq(units_si(41.23e6, buf), "41.2 M");
     ck_assert_str_eq(units_si(999.9e9, buf), "1.00 T");
     ck_assert_str_eq(units_si(NAN, buf), "-");
+}
+END_TEST
+
+START_TEST(numbers)
+{
+    static const struct {
+        double x;
+        const char *text;
+    } rows[] = {
+        {0.5, "0.5000"},     {2.302585, "2.303"}, {-0.0123456, "-0.01235"}, {12345.6, "12346"},
+        {1234.5, "1234"},    {1e-5, "1.000e-05"}, {2.5e7, "2.500e+07"},     {0, "0"},
+        {1e-4, "0.0001000"}, {NAN, "nan"}};
+    char buf[UNITS_SIZE];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_str_eq(units_number(rows[i].x, buf), rows[i].text);
 }
 END_TEST
 
@@ -217,18 +232,16 @@ START_TEST(progress)
     struct text text = {0};
     json_t *json = read(running, &record);
     progress_block(&text, &ascii, &record, 112);
-    assert_text(
-        &text,
-        "job 7  digits\\x1b[2J  running on cpu:0 cpu:1  12s\n"
-        "  [#############-------------]  50%  epoch 3/5  step 115/230\n"
-        "  loss 0.1235  1.23 k samples/s  1m12s left  validation accuracy 0.9721, loss 0.25\n");
+    assert_text(&text, "job 7  digits\\x1b[2J  running on cpu:0 cpu:1  12s\n"
+                       "  [#############-------------]  50%  epoch 3/5  step 115/230\n"
+                       "  loss 0.1235  1.23 k samples/s  1m12s left  accuracy 0.9721\n");
     progress_state_line(&text, &ascii, &record);
     progress_step_line(&text, &ascii, &record);
     progress_validation_line(&text, &ascii, &record);
     assert_text(&text,
                 "job 7: running on cpu:0 cpu:1\n"
                 "job 7: step 115/230 (50%), epoch 3/5, loss 0.1235, 1.23 k samples/s, 1m12s left\n"
-                "job 7: validation after epoch 3/5: accuracy 0.9721, loss 0.25\n");
+                "job 7: validation after epoch 3/5: accuracy 0.9721, loss 0.2500\n");
     json_decref(json);
 }
 END_TEST
@@ -287,9 +300,9 @@ START_TEST(summary_of_success)
     summary_draw(&text, &ascii, &record);
     const char *s = text_str(&text);
     ck_assert_ptr_eq(strstr(s, "job 7 completed after 13s on cpu:0\n"
-                               "validation accuracy 0.9800, loss 0.1\n"),
+                               "validation accuracy 0.9800, loss 0.1000\n"),
                      s);
-    ck_assert_ptr_nonnull(strstr(s, "\nloss: 2.5 at step 1, 0.5 at step 3\n2.5 | **"));
+    ck_assert_ptr_nonnull(strstr(s, "\nloss: 2.500 at step 1, 0.5000 at step 3\n2.5 | **"));
     ck_assert_ptr_nonnull(strstr(s, "   0   1\n0  9   1\n1  .  10\n"));
     ck_assert_ptr_nonnull(strstr(s, "\nweights: /home/a/runs/7/w\n"));
     text_done(&text);
@@ -323,6 +336,7 @@ int main(void)
     TCase *tcase = checks_case(suite, "render", 0);
     tcase_add_test(tcase, durations);
     tcase_add_test(tcase, sizes_and_counts);
+    tcase_add_test(tcase, numbers);
     tcase_add_test(tcase, safe);
     tcase_add_test(tcase, widths_and_cuts);
     tcase_add_test(tcase, paint);

@@ -48,7 +48,7 @@ START_TEST(ends_with_a_summary)
     run_finish(&run);
     ck_assert_int_eq(run.status, 0);
     ck_assert_ptr_nonnull(strstr(run.text, "job 7 \033[32mcompleted\033[0m on cpu:0\r\n"));
-    ck_assert_ptr_nonnull(strstr(run.text, "loss: 2 at step 1, 0.5 at step 3\r\n"));
+    ck_assert_ptr_nonnull(strstr(run.text, "loss: 2.000 at step 1, 0.5000 at step 3\r\n"));
     ck_assert_ptr_nonnull(strstr(run.text, "weights: /w\r\n"));
     json_decref(peer_stop(peer));
 }
