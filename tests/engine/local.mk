@@ -33,6 +33,14 @@ TESTS += tests/engine/check_liveness
 tests_engine_check_liveness_SOURCES = tests/engine/check_liveness.c
 tests_engine_check_liveness_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_liveness_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_plan
+TESTS += tests/engine/check_plan
+tests_engine_check_plan_SOURCES = \
+	tests/engine/check_plan.c \
+	tests/engine/models.c tests/engine/models.h \
+	tests/engine/paper.c tests/engine/paper.h
+tests_engine_check_plan_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_plan_LDADD = $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_hash
 TESTS += tests/engine/check_hash
 tests_engine_check_hash_SOURCES = tests/engine/check_hash.c
