@@ -27,7 +27,8 @@ bool terminal_is_utf8(const char *lc_all, const char *lc_ctype, const char *lang
 void terminal_style(struct style *ret_style)
 {
     struct winsize window = {0};
-    struct style style = {.columns = 80, .rows = 24, .terminal = isatty(STDOUT_FILENO) == 1};
+    struct style style = {
+        .columns = COLUMNS_MOST, .rows = 24, .terminal = isatty(STDOUT_FILENO) == 1};
     const char *term = getenv("TERM");
     const char *no_color = getenv("NO_COLOR");
     if (style.terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) {

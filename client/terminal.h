@@ -10,7 +10,8 @@
 #include "proto/err.h"
 
 /* The style of standard output: its size, its character set (LC_ALL, LC_CTYPE, LANG in this order),
- * colours on a terminal unless NO_COLOR is set or TERM is dumb. 80 columns where there is none. */
+ * colours on a terminal unless NO_COLOR is set or TERM is dumb. A file or pipe is as wide as it
+ * needs to be. */
 void terminal_style(struct style *ret_style);
 
 /* Whether these three variables (NULL: not set) choose UTF-8. Pure. */

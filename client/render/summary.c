@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/render/plot.h"
 #include "client/render/progress.h"
@@ -95,7 +96,10 @@ void summary_weights(struct text *text, const struct style *style, const struct 
 
 void summary_exit(struct text *text, const struct style *style, const struct record *record)
 {
-    const char *words[] = {record->exit_code, record->exit_path, record->exit_message};
+    /* "cancelled: cancelled by uid 0" says it twice */
+    bool said = record->exit_code != NULL && strcmp(record->exit_code, record->state_text) == 0;
+    const char *words[] = {said ? NULL : record->exit_code, record->exit_path,
+                           record->exit_message};
     const char *between = "";
     for (size_t i = 0; i < 3; i++) {
         if (words[i] == NULL || words[i][0] == '\0')

@@ -323,6 +323,12 @@ START_TEST(summary_of_failure)
     assert_text(&text, "job 7 failed\nloss.nan: /optimizer/lr: not finite\\n\n"
                        "its output: trainctl logs 7\n");
     json_decref(json);
+    json = read("{\"id\": 7, \"state\": \"cancelled\","
+                " \"exit\": {\"code\": \"cancelled\", \"message\": \"cancelled by uid 0\"}}",
+                &record);
+    summary_exit(&text, &ascii, &record);
+    assert_text(&text, "cancelled by uid 0");
+    json_decref(json);
     json = read("{\"id\": 7, \"state\": \"failed\", \"exit\": {\"signal\": 11}}", &record);
     summary_draw(&text, &ascii, &record);
     assert_text(&text, "job 7 failed\nkilled by signal 11\nits output: trainctl logs 7\n");
