@@ -41,6 +41,16 @@ tests_engine_check_plan_SOURCES = \
 	tests/engine/paper.c tests/engine/paper.h
 tests_engine_check_plan_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_plan_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_compile_oom
+TESTS += tests/engine/check_compile_oom
+tests_engine_check_compile_oom_SOURCES = \
+	tests/engine/check_compile_oom.c \
+	tests/engine/models.c tests/engine/models.h \
+	tests/engine/paper.c tests/engine/paper.h
+tests_engine_check_compile_oom_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_compile_oom_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS) \
+	-Wl,--wrap=arena_alloc,--wrap=arena_array,--wrap=arena_grow,--wrap=arena_format
+tests_engine_check_compile_oom_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_hash
 TESTS += tests/engine/check_hash
 tests_engine_check_hash_SOURCES = tests/engine/check_hash.c
