@@ -32,7 +32,7 @@ proto_libproto_a_SOURCES = \
 
 # The published form of the job document, kept equal to the tables by tests/proto/check_job_schema.c.
 dist_pkgdata_DATA = proto/job.schema.json
-EXTRA_PROGRAMS = proto/job-schema
+EXTRA_PROGRAMS += proto/job-schema
 CLEANFILES += proto/job-schema
 proto_job_schema_SOURCES = proto/job_schema.c proto/job_schema.h proto/job_schema_main.c
 proto_job_schema_LDADD = proto/libproto.a $(JANSSON_LIBS)
