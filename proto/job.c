@@ -94,10 +94,19 @@ static const char *later_key(const json_t *value)
     return json_is_string(value) ? json_string_value(value) : words[json_typeof(value)];
 }
 
-static int refuse_later(struct job_parser *parser, const struct later *later)
+static int refuse_later_key(struct job_parser *parser, const struct later *later)
 {
     return err_at(parser->err, ERR_JOB_UNSUPPORTED, parser->path, "%s are not in this version",
                   later->what);
+}
+
+static int refuse_later_value(struct job_parser *parser, const struct field *field,
+                              const struct later *later)
+{
+    char expected[512];
+    job_field_types[field->kind]->expect(field, expected, sizeof expected);
+    return err_at(parser->err, ERR_JOB_UNSUPPORTED, parser->path,
+                  "%s are not in this version; %s must be %s", later->what, field->name, expected);
 }
 
 static const struct field *find_field(const struct field *fields, const char *name)
@@ -146,7 +155,8 @@ static int check_keys(struct job_parser *parser, const struct object_def *def,
         if (later == NULL && choice != NULL)
             later = find_later(choice->later, key);
         job_parser_enter(parser, key);
-        return later != NULL ? refuse_later(parser, later) : refuse_key(parser, def, choice, key);
+        return later != NULL ? refuse_later_key(parser, later)
+                             : refuse_key(parser, def, choice, key);
     }
     return 0;
 }
@@ -180,14 +190,10 @@ static int parse_field(struct job_parser *parser, const struct object_def *def,
     if (value == NULL)
         return field->fallback != NULL ? parse_default(parser, field, base) : 0;
     size_t mark = job_parser_enter(parser, field->name);
+    int rc = job_field_types[field->kind]->parse(parser, field, value, base);
     const struct later *later = find_later(field->later, later_key(value));
-    int rc = 0;
-    if (field->kind != FIELD_FIXED && later != NULL)
-        rc = refuse_later(parser, later);
-    if (rc == 0)
-        rc = job_field_types[field->kind]->parse(parser, field, value, base);
-    if (rc != 0 && later != NULL) /* FIELD_FIXED: "#" is any number but the default */
-        rc = refuse_later(parser, later);
+    if (rc == ERR_JOB_INVALID && later != NULL)
+        rc = refuse_later_value(parser, field, later);
     if (rc == 0)
         job_parser_leave(parser, mark);
     return rc;

@@ -215,11 +215,17 @@ static int check_optimizer(const struct job *job, struct err *err)
     return 0;
 }
 
-static int refuse_device(struct err *err, int64_t index, const char *what, const char *name)
+/* A broken rule of entry `index` of the list of devices. */
+static int __attribute__((format(printf, 3, 4)))
+refuse_device(struct err *err, int64_t index, const char *format, ...)
 {
-    char path[64];
+    char path[64], message[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
     snprintf(path, sizeof path, "/parallel/devices/%d", (int)index);
-    return err_at(err, ERR_JOB_INVALID, path, what, name);
+    return err_at(err, ERR_JOB_INVALID, path, "%s", message);
 }
 
 /* Names are well-formed, of one type, none twice ("cuda" is any one, and may be). */
