@@ -18,7 +18,9 @@ static volatile sig_atomic_t stop_requested;
 static const char usage_text[] =
     "usage: traind-worker probe [--cpu-devices N] [--json]\n"
     "       traind-worker plan JOB [--devices LIST] [--cpu-devices N] [--json]\n"
-    "       traind-worker run JOB [--devices LIST] [--cpu-devices N] [--output DIR] [--json]\n"
+    "       traind-worker run JOB [--devices LIST] [--cpu-devices N] [--output DIR] [--json]\n";
+
+static const char help_text[] =
     "\n"
     "JOB is a job document, or - for standard input.\n"
     "  --devices LIST     run on these devices (cpu:0,cpu:1), whatever the document says\n"
@@ -117,8 +119,10 @@ static int parse(int argc, char **argv, const struct command **ret_command,
     opterr = 0;
     while (rc == 0 && (option = getopt_long(argc, argv, ":", option_table, NULL)) != -1) {
         if (option == OPTION_HELP || option == OPTION_VERSION) {
-            fputs(option == OPTION_HELP ? usage_text : "traind-worker " PACKAGE_VERSION "\n",
-                  stdout);
+            if (option == OPTION_HELP)
+                printf("%s%s", usage_text, help_text);
+            else
+                printf("traind-worker %s\n", PACKAGE_VERSION);
             return 0;
         }
         given |= option;
