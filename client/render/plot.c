@@ -17,21 +17,25 @@ struct canvas {
     size_t width, height;
 };
 
-static bool finite_point(const struct plot_point *point)
+/* The point where it is drawn; false if it cannot be. */
+static bool project(const struct plot_point *point, enum plot_scale scale, struct plot_point *ret)
 {
-    return isfinite(point->x) && isfinite(point->y);
+    *ret = (struct plot_point){point->x, scale == PLOT_LOG ? log10(point->y) : point->y};
+    return isfinite(ret->x) && isfinite(ret->y);
 }
 
-/* The ranges of the finite points; returns how many there are. */
-static size_t measure(const struct plot_point *points, size_t n, struct range *x, struct range *y)
+/* The ranges of the points that can be drawn; returns how many there are. */
+static size_t measure(const struct plot_point *points, size_t n, enum plot_scale scale,
+                      struct range *x, struct range *y)
 {
     size_t count = 0;
     *x = *y = (struct range){INFINITY, -INFINITY};
     for (size_t i = 0; i < n; i++) {
-        if (!finite_point(&points[i]))
+        struct plot_point at;
+        if (!project(&points[i], scale, &at))
             continue;
-        *x = (struct range){fmin(x->low, points[i].x), fmax(x->high, points[i].x)};
-        *y = (struct range){fmin(y->low, points[i].y), fmax(y->high, points[i].y)};
+        *x = (struct range){fmin(x->low, at.x), fmax(x->high, at.x)};
+        *y = (struct range){fmin(y->low, at.y), fmax(y->high, at.y)};
         count++;
     }
     return count;
@@ -57,15 +61,16 @@ static void draw_line(struct canvas *canvas, long x0, long y0, long x1, long y1)
 }
 
 static void draw_curve(struct canvas *canvas, const struct plot_point *points, size_t n,
-                       const struct range *x, const struct range *y)
+                       enum plot_scale scale, const struct range *x, const struct range *y)
 {
     bool begun = false;
     long last_x = 0, last_y = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!finite_point(&points[i]))
+        struct plot_point at;
+        if (!project(&points[i], scale, &at))
             continue;
-        long at_x = place(points[i].x, x, canvas->width);
-        long at_y = (long)canvas->height - 1 - place(points[i].y, y, canvas->height);
+        long at_x = place(at.x, x, canvas->width);
+        long at_y = (long)canvas->height - 1 - place(at.y, y, canvas->height);
         draw_line(canvas, begun ? last_x : at_x, begun ? last_y : at_y, at_x, at_y);
         last_x = at_x;
         last_y = at_y;
@@ -106,14 +111,14 @@ static void add_row(struct text *text, const struct style *style, const struct c
 }
 
 void plot_draw(struct text *text, const struct style *style, const struct plot_point *points,
-               size_t n, size_t columns, size_t rows)
+               size_t n, size_t columns, size_t rows, enum plot_scale scale)
 {
     struct range x, y;
-    if (measure(points, n, &x, &y) < 2 || rows < 2)
+    if (measure(points, n, scale, &x, &y) < 2 || rows < 2)
         return;
     char top[LABEL_SIZE], bottom[LABEL_SIZE], first[LABEL_SIZE], last[LABEL_SIZE];
-    int label = snprintf(top, sizeof top, "%.3g", y.high);
-    int other = snprintf(bottom, sizeof bottom, "%.3g", y.low);
+    int label = snprintf(top, sizeof top, "%.3g", scale == PLOT_LOG ? pow(10, y.high) : y.high);
+    int other = snprintf(bottom, sizeof bottom, "%.3g", scale == PLOT_LOG ? pow(10, y.low) : y.low);
     label = label > other ? label : other;
     snprintf(first, sizeof first, "%.10g", x.low);
     int last_length = snprintf(last, sizeof last, "%.10g", x.high);
@@ -127,7 +132,7 @@ void plot_draw(struct text *text, const struct style *style, const struct plot_p
         text->failed = true;
         return;
     }
-    draw_curve(&canvas, points, n, &x, &y);
+    draw_curve(&canvas, points, n, scale, &x, &y);
     for (size_t row = 0; row < rows; row++) {
         text_fmt(text, "%*s %s ", label,
                  row == 0          ? top

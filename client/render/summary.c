@@ -11,7 +11,7 @@
 #include "client/render/table.h"
 #include "client/render/units.h"
 
-enum { PLOT_COLUMNS = 64, PLOT_ROWS = 8, CLASSES_MAX = 16 };
+enum { PLOT_COLUMNS = 64, PLOT_ROWS = 8, CLASSES_MAX = 16, LOG_FROM = 30 };
 
 /* Points of the record's losses ([[step, loss], …]) that are what they should be. */
 static size_t read_losses(const json_t *losses, struct plot_point *points)
@@ -27,6 +27,17 @@ static size_t read_losses(const json_t *losses, struct plot_point *points)
     return n;
 }
 
+/* A loss that fell to a small part of what it was is a flat line on a linear scale. */
+static enum plot_scale scale_for(const struct plot_point *points, size_t n)
+{
+    double low = INFINITY, high = 0;
+    for (size_t i = 0; i < n; i++) {
+        low = fmin(low, points[i].y);
+        high = fmax(high, points[i].y);
+    }
+    return low > 0 && high > LOG_FROM * low ? PLOT_LOG : PLOT_LINEAR;
+}
+
 void summary_losses(struct text *text, const struct style *style, const struct record *record)
 {
     if (json_array_size(record->losses) < 2)
@@ -38,12 +49,13 @@ void summary_losses(struct text *text, const struct style *style, const struct r
     }
     size_t n = read_losses(record->losses, points);
     size_t columns = style->columns < PLOT_COLUMNS ? style->columns : PLOT_COLUMNS;
+    enum plot_scale scale = scale_for(points, n);
     if (n >= 2) {
         char first[UNITS_SIZE], last[UNITS_SIZE];
         text_fmt(text, "\nloss: %s at step %.0f, %s at step %.0f\n",
                  units_number(points[0].y, first), points[0].x, units_number(points[n - 1].y, last),
                  points[n - 1].x);
-        plot_draw(text, style, points, n, columns, PLOT_ROWS);
+        plot_draw(text, style, points, n, columns, PLOT_ROWS, scale);
     }
     free(points);
 }

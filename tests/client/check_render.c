@@ -186,25 +186,33 @@ START_TEST(plots)
 {
     static const struct plot_point line[] = {{1, 2}, {2, NAN}, {3, 1}, {5, 0}};
     struct text text = {0};
-    plot_draw(&text, &ascii, line, 4, 14, 5);
+    plot_draw(&text, &ascii, line, 4, 14, 5, PLOT_LINEAR);
     assert_text(&text, "2 | **\n"
                        "  |   **\n"
                        "  |     **\n"
                        "  |       **\n"
                        "0 |         **\n"
                        "    1        5\n");
-    plot_draw(&text, &utf8, line, 4, 12, 2);
+    plot_draw(&text, &utf8, line, 4, 12, 2, PLOT_LINEAR);
     assert_text(&text, "2 │ ⠉⠒⠤⢄⡀\n"
                        "0 │     ⠈⠑⠢⢄\n"
                        "    1      5\n");
-    plot_draw(&text, &ascii, line, 2, 14, 5); /* one finite point is no curve */
+    plot_draw(&text, &ascii, line, 2, 14, 5, PLOT_LINEAR); /* one finite point is no curve */
     assert_text(&text, "");
     static const struct plot_point flat[] = {{1, 3}, {2, 3}};
-    plot_draw(&text, &ascii, flat, 2, 12, 3);
+    plot_draw(&text, &ascii, flat, 2, 12, 3, PLOT_LINEAR);
     ck_assert_ptr_nonnull(strstr(text_str(&text), "  | ********\n"));
     text_done(&text);
+    static const struct plot_point steep[] = {{1, 100}, {2, 0}, {3, 10}, {4, NAN}, {5, 1}};
+    plot_draw(&text, &ascii, steep, 5, 16, 5, PLOT_LOG);
+    assert_text(&text, "100 | **\n"
+                       "    |   **\n"
+                       "    |     **\n"
+                       "    |       **\n"
+                       "  1 |         **\n"
+                       "      1        5\n");
     static const struct plot_point huge[] = {{1, -1.7e308}, {2, 1.7e308}};
-    plot_draw(&text, &ascii, huge, 2, 40, 3);
+    plot_draw(&text, &ascii, huge, 2, 40, 3, PLOT_LINEAR);
     ck_assert(text.used > 0);
     text_done(&text);
 }
