@@ -1,7 +1,4 @@
 # tests mirror the source path: tests/proto/check_job.c tests proto/job.c.
-EXTRA_DIST += tests/tsan.supp
-AM_TESTS_ENVIRONMENT = \
-	TSAN_OPTIONS="suppressions=$(abs_top_srcdir)/tests/tsan.supp $$TSAN_OPTIONS"; export TSAN_OPTIONS;
 include tests/lib/local.mk
 if HAVE_CHECK
 include tests/proto/local.mk
