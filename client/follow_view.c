@@ -99,13 +99,13 @@ static void say_state(struct text *text, const struct style *style, struct follo
              job->record.reason != NULL ? job->record.reason : "");
 }
 
-static void say_progress(struct text *text, const struct style *style, struct followed *job)
+static void say_progress(struct text *text, struct followed *job)
 {
     int tenth = (int)(record_fraction(&job->record) * 10);
     double now = follow_clock();
     if (job->record.step <= 0 || (tenth <= job->said.tenth && now < job->said.time + LINE_EVERY_S))
         return;
-    progress_step_line(text, style, &job->record);
+    progress_step_line(text, &job->record);
     job->said.tenth = tenth;
     job->said.time = now;
 }
@@ -117,10 +117,14 @@ static int lines_event(struct follow *follow, struct followed *job, const json_t
     const struct style *style = &follow->ctl->style;
     const char *type = json_string_value(json_object_get(event, "type"));
     say_state(&text, style, job);
+    if (job->record.resumed_step > 0 && !job->said.resumed) {
+        progress_resumed_line(&text, &job->record);
+        job->said.resumed = true;
+    }
     if (type != NULL && strcmp(type, "validation") == 0)
-        progress_validation_line(&text, style, &job->record);
+        progress_validation_line(&text, &job->record);
     else if (!record_ended(&job->record))
-        say_progress(&text, style, job);
+        say_progress(&text, job);
     return ctl_print(&text, err);
 }
 

@@ -19,6 +19,7 @@ struct followed {
     struct { /* what the lines have said */
         enum job_state state;
         char reason[128];
+        bool resumed;
         int tenth;
         double time;
     } said;

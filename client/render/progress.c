@@ -63,20 +63,16 @@ static void add_count(struct text *text, const char *what, int64_t at, int64_t o
         text_fmt(text, "/%" PRId64, of);
 }
 
+/* Each number that is known behind `between`. */
 static void add_numbers(struct text *text, const struct record *record, const char *between)
 {
     char buf[UNITS_SIZE];
-    const char *gap = "";
-    if (!isnan(record->loss)) {
-        text_fmt(text, "loss %s", units_number(record->loss, buf));
-        gap = between;
-    }
-    if (record->rate > 0) {
-        text_fmt(text, "%s%s samples/s", gap, units_si(record->rate, buf));
-        gap = between;
-    }
+    if (!isnan(record->loss))
+        text_fmt(text, "%sloss %s", between, units_number(record->loss, buf));
+    if (record->rate > 0)
+        text_fmt(text, "%s%s samples/s", between, units_si(record->rate, buf));
     if (record->seconds_left >= 0)
-        text_fmt(text, "%s%s left", gap, units_duration(record->seconds_left, buf));
+        text_fmt(text, "%s%s left", between, units_duration(record->seconds_left, buf));
 }
 
 static void add_accuracy(struct text *text, const struct record *record)
@@ -128,7 +124,6 @@ void progress_block(struct text *text, const struct style *style, const struct r
     if (record->state == STATE_QUEUED || record->step <= 0)
         return;
     add_bar(text, style, record);
-    text_add(text, "  ");
     add_numbers(text, record, "  ");
     if (!isnan(record->accuracy))
         text_fmt(text, "  accuracy %.4f", record->accuracy);
@@ -141,29 +136,30 @@ void progress_state_line(struct text *text, const struct style *style, const str
 {
     text_fmt(text, "job %" PRId64 ": ", record->id);
     add_state(text, style, record);
-    if (record->state == STATE_RUNNING && record->resumed_step > 0)
-        text_fmt(text, ", resumed after step %" PRId64, record->resumed_step);
     text_add(text, "\n");
 }
 
-void progress_step_line(struct text *text, const struct style *style, const struct record *record)
+void progress_step_line(struct text *text, const struct record *record)
 {
-    (void)style;
     text_fmt(text, "job %" PRId64 ": ", record->id);
     add_count(text, "step", record->step, record->steps);
-    text_fmt(text, " (%.0f%%), ", floor(record_fraction(record) * 100));
+    text_fmt(text, " (%.0f%%)", floor(record_fraction(record) * 100));
     if (record->epoch >= 0) {
-        add_count(text, "epoch", record->epoch, record->epochs);
         text_add(text, ", ");
+        add_count(text, "epoch", record->epoch, record->epochs);
     }
     add_numbers(text, record, ", ");
     text_add(text, "\n");
 }
 
-void progress_validation_line(struct text *text, const struct style *style,
-                              const struct record *record)
+void progress_resumed_line(struct text *text, const struct record *record)
 {
-    (void)style;
+    text_fmt(text, "job %" PRId64 ": resumed after step %" PRId64 "\n", record->id,
+             record->resumed_step);
+}
+
+void progress_validation_line(struct text *text, const struct record *record)
+{
     text_fmt(text, "job %" PRId64 ": validation", record->id);
     if (record->epoch >= 0) {
         text_add(text, " after ");

@@ -13,9 +13,9 @@ void progress_block(struct text *text, const struct style *style, const struct r
 
 /* One line each, without colours. */
 void progress_state_line(struct text *text, const struct style *style, const struct record *record);
-void progress_step_line(struct text *text, const struct style *style, const struct record *record);
-void progress_validation_line(struct text *text, const struct style *style,
-                              const struct record *record);
+void progress_resumed_line(struct text *text, const struct record *record);
+void progress_step_line(struct text *text, const struct record *record);
+void progress_validation_line(struct text *text, const struct record *record);
 
 /* Adds the state in its colour. */
 void progress_state(struct text *text, const struct style *style, const struct record *record);

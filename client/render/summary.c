@@ -52,9 +52,9 @@ void summary_losses(struct text *text, const struct style *style, const struct r
     enum plot_scale scale = scale_for(points, n);
     if (n >= 2) {
         char first[UNITS_SIZE], last[UNITS_SIZE];
-        text_fmt(text, "\nloss: %s at step %.0f, %s at step %.0f\n",
+        text_fmt(text, "\nloss: %s at step %.0f, %s at step %.0f%s\n",
                  units_number(points[0].y, first), points[0].x, units_number(points[n - 1].y, last),
-                 points[n - 1].x);
+                 points[n - 1].x, scale == PLOT_LOG ? " (log scale)" : "");
         plot_draw(text, style, points, n, columns, PLOT_ROWS, scale);
     }
     free(points);
@@ -151,6 +151,8 @@ static void add_end(struct text *text, const struct style *style, const struct r
         text_add(text, " on ");
         progress_devices(text, style, record);
     }
+    if (record->resumed_step > 0)
+        text_fmt(text, ", resumed after step %" PRId64, record->resumed_step);
     text_add(text, "\n");
 }
 

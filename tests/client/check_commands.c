@@ -352,7 +352,8 @@ END_TEST
 #define STARTED                                                                                    \
     EVENT("7", "state", "{\"state\":\"running\",\"reason\":null,\"devices\":[\"cpu:0\"]}")
 #define PROGRESS(step)                                                                             \
-    EVENT("7", "progress", "{\"progress\":{\"step\":" step ",\"steps\":100,\"loss\":0.5}}")
+    EVENT("7", "progress",                                                                         \
+          "{\"progress\":{\"resumed_step\":1,\"step\":" step ",\"steps\":100,\"loss\":0.5}}")
 
 #define LAGGED                                                                                     \
     "{\"jsonrpc\":\"2.0\",\"method\":\"job.event\",\"params\":{\"seq\":1,\"type\":"                \
@@ -376,6 +377,7 @@ START_TEST(watch)
     ck_assert_int_eq(run_command(&run, peer_socket(peer), "watch 7", NULL), 0);
     ck_assert_str_eq(run.text, "job 7: queued: behind job 6\n"
                                "job 7: running on cpu:0\n"
+                               "job 7: resumed after step 1\n"
                                "job 7: step 1/100 (1%), loss 0.5000\n"
                                "job 7: step 50/100 (50%), loss 0.5000\n"
                                "job 7: validation after epoch 1: accuracy 0.5000\n"

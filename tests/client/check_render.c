@@ -244,8 +244,8 @@ START_TEST(progress)
                        "  [#############-------------]  50%  epoch 3/5  step 115/230\n"
                        "  loss 0.1235  1.23 k samples/s  1m12s left  accuracy 0.9721\n");
     progress_state_line(&text, &ascii, &record);
-    progress_step_line(&text, &ascii, &record);
-    progress_validation_line(&text, &ascii, &record);
+    progress_step_line(&text, &record);
+    progress_validation_line(&text, &record);
     assert_text(&text,
                 "job 7: running on cpu:0 cpu:1\n"
                 "job 7: step 115/230 (50%), epoch 3/5, loss 0.1235, 1.23 k samples/s, 1m12s left\n"
@@ -285,7 +285,7 @@ START_TEST(odd_records)
         json_t *json = read(odd[i], &record);
         progress_block(&text, &utf8, &record, 1);
         progress_state_line(&text, &utf8, &record);
-        progress_step_line(&text, &utf8, &record);
+        progress_step_line(&text, &record);
         summary_draw(&text, &utf8, &record);
         ck_assert(!text.failed);
         ck_assert(record_fraction(&record) >= 0 && record_fraction(&record) <= 1);
