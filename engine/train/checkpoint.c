@@ -349,6 +349,8 @@ int checkpoint_resume(struct strategy *strategy, const struct model *model, cons
         rc = identity_check(model->job, dataset_fingerprint, opened.state, place.path, err);
     if (rc == 0 && opened.state != NULL)
         rc = restore(strategy, model, &opened, place.path, err);
+    if (rc == 0 && opened.state != NULL) /* a kill may have come before it */
+        rc = prune(output, opened.step, model->job->checkpoint.keep, err);
     if (rc == 0)
         *ret_position = (struct checkpoint_position){opened.step, dataset_fingerprint};
     close_files(&opened);

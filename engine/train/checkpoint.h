@@ -29,7 +29,8 @@ int checkpoint_save(struct strategy *strategy, const struct model *model, const 
                     const struct checkpoint_position *position, int64_t keep, char *ret_path,
                     struct err *err);
 /* Restores the newest whole checkpoint under `output`; a torn one is passed over with a warning in
- * `warning` (512 bytes, "" if none). *ret_position->step 0: there is none. Errors: ERR_CHECKPOINT
+ * `warning` (512 bytes, "" if none). *ret_position->step 0: there is none. What a killed run left
+ * (temporary directories, checkpoints beyond the job's `keep`) is removed. Errors: ERR_CHECKPOINT
  * where it is of another model, optimizer type, batch size, seed or data set, naming both values.
  */
 int checkpoint_resume(struct strategy *strategy, const struct model *model, const char *output,

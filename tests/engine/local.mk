@@ -120,3 +120,14 @@ TESTS += tests/engine/check_ref
 tests_engine_check_ref_SOURCES = tests/engine/check_ref.c
 tests_engine_check_ref_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_ref_LDADD = tests/ref/libref.a $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_trainer
+TESTS += tests/engine/check_trainer
+tests_engine_check_trainer_SOURCES = tests/engine/check_trainer.c tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_trainer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_trainer_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_resume
+TESTS += tests/engine/check_resume
+tests_engine_check_resume_SOURCES = tests/engine/check_resume.c tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_resume_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_resume_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write,--wrap=fsync,--wrap=rename,--wrap=mkdir,--wrap=remove,--wrap=unlink,--wrap=ftruncate
+tests_engine_check_resume_LDADD = $(ENGINE_TEST_LIBS)
