@@ -103,6 +103,47 @@ START_TEST(submit_broken)
 }
 END_TEST
 
+/* Without any daemon: the parser and the worker that was built beside. */
+
+START_TEST(check)
+{
+    ck_assert_int_eq(run_command(&run, "/nowhere", "check -", JOB), 0);
+    ck_assert_str_eq(run.errors, "");
+    ck_assert_ptr_eq(strstr(run.text, "<stdin>: ok (12 parameters, 4 steps, 1 device, "), run.text);
+    ck_assert_int_eq(run_command(&run, "/nowhere", "check --json -", JOB), 0);
+    ck_assert_ptr_eq(strstr(run.text, "{\"valid\":true,\"plan\":{"), run.text);
+}
+END_TEST
+
+/* What only the worker can know is located in the document too. */
+START_TEST(check_shapes)
+{
+    static const char job[] =
+        "{\"version\": 1, \"model\": {\"input\": {\"shape\": [5]}, \"layers\": [\n"
+        "  {\"type\": \"Linear\", \"in_features\": 4, \"out_features\": 2}]},\n"
+        " \"data\": {\"train\": {\"format\": \"random\", \"samples\": 100}},\n"
+        " \"loss\": {\"type\": \"MSELoss\"}, \"optimizer\": {\"type\": \"SGD\", \"lr\": 0.1},\n"
+        " \"train\": {\"epochs\": 1, \"batch_size\": 30}}\n";
+    ck_assert_int_eq(run_command(&run, "/nowhere", "check -", job), 1);
+    ck_assert_ptr_eq(strstr(run.errors, "trainctl: <stdin>:2:"), run.errors);
+    ck_assert_ptr_nonnull(strstr(run.errors, ": /model/layers/0"));
+    ck_assert_str_eq(run.text, "");
+}
+END_TEST
+
+START_TEST(plan)
+{
+    ck_assert_int_eq(run_command(&run, "/nowhere", "plan --cpu-devices 2 --devices cpu:1 -", JOB),
+                     0);
+    ck_assert_ptr_nonnull(strstr(run.text, "parameters  12\n"));
+    ck_assert_ptr_nonnull(strstr(run.text, "steps       4, 4 an epoch\n"));
+    ck_assert_ptr_nonnull(strstr(run.text, "\ncpu:1        30  "));
+    ck_assert_ptr_nonnull(strstr(run.text, "\n0      Linear  [2]             12\n"));
+    ck_assert_int_eq(run_command(&run, "/nowhere", "plan --devices cpu:99 -", JOB), 1);
+    ck_assert_ptr_nonnull(strstr(run.errors, "cpu:99"));
+}
+END_TEST
+
 /* Questions and changes */
 
 START_TEST(list)
@@ -518,6 +559,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, submit_again);
     tcase_add_test(tcase, submit_refused);
     tcase_add_loop_test(tcase, submit_broken, 0, sizeof broken / sizeof *broken);
+    tcase_add_test(tcase, check);
+    tcase_add_test(tcase, check_shapes);
+    tcase_add_test(tcase, plan);
     tcase_add_test(tcase, list);
     tcase_add_test(tcase, show);
     tcase_add_test(tcase, devices);
