@@ -100,7 +100,7 @@ static int batch_norm_build(struct build *build, const struct job_layer *layer,
                             struct err *err)
 {
     (void)n_in;
-    struct variables variables = {NULL};
+    struct variables variables = {0};
     bool batch_stats = build_training(build) || !layer->batchnorm.track_running_stats;
     int rc = check(build, layer, &in[0]->shape, err);
     if (rc == 0 && batch_stats)
