@@ -131,3 +131,8 @@ tests_engine_check_resume_SOURCES = tests/engine/check_resume.c tests/engine/run
 tests_engine_check_resume_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_resume_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write,--wrap=fsync,--wrap=rename,--wrap=mkdir,--wrap=remove,--wrap=unlink,--wrap=ftruncate
 tests_engine_check_resume_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_checkpoint
+TESTS += tests/engine/check_checkpoint
+tests_engine_check_checkpoint_SOURCES = tests/engine/check_checkpoint.c tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_checkpoint_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_checkpoint_LDADD = $(ENGINE_TEST_LIBS)
