@@ -57,3 +57,15 @@ TESTS += tests/daemon/check_store
 tests_daemon_check_store_SOURCES = tests/daemon/check_store.c
 tests_daemon_check_store_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_store_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_daemon
+TESTS += tests/daemon/check_daemon
+tests_daemon_check_daemon_SOURCES = tests/daemon/check_daemon.c tests/daemon/box.c tests/daemon/box.h
+tests_daemon_check_daemon_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_daemon_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_session
+TESTS += tests/daemon/check_session
+tests_daemon_check_session_SOURCES = tests/daemon/check_session.c tests/daemon/box.c tests/daemon/box.h
+tests_daemon_check_session_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_session_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
