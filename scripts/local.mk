@@ -1,1 +1,1 @@
-EXTRA_DIST += scripts/build scripts/packages.sh
+EXTRA_DIST += scripts/build scripts/packages.sh scripts/quickstart scripts/test

@@ -1,1 +1,8 @@
-# tests/system
+# tests/system: real daemon, shim, worker and client; pytest, printing TAP like every other check.
+TESTS += tests/system/check_system
+dist_check_SCRIPTS += tests/system/check_system
+EXTRA_DIST += tests/system/conftest.py tests/system/traind.py \
+	tests/system/test_jobs.py tests/system/test_faults.py tests/system/test_recovery.py \
+	tests/system/test_shapes.py
+AM_TESTS_ENVIRONMENT = TRAIND_TEST_BUILD='$(abs_top_builddir)'; export TRAIND_TEST_BUILD; \
+	TRAIND_TEST_SOURCE='$(abs_top_srcdir)'; export TRAIND_TEST_SOURCE;
