@@ -70,13 +70,15 @@ class Box:
         self.state = os.path.join(folder, "state")
         self.devices = devices
         self.options = list(options)
+        self.program = TRAIND
+        self.mode = ["--user"]
         self.process = None
         self.connections = []
 
     def start(self):
         log = open(os.path.join(self.folder, "traind.log"), "ab")
         self.process = subprocess.Popen(
-            [TRAIND, "--user", "--socket", self.path, "--state", self.state,
+            [self.program, *self.mode, "--socket", self.path, "--state", self.state,
              "--cpu-devices", str(self.devices), *self.options],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder)
         log.close()
