@@ -1,4 +1,7 @@
 # tests mirror the source path: tests/proto/check_job.c tests proto/job.c.
+AM_TESTS_ENVIRONMENT = \
+	TRAIND_TEST_BUILD='$(abs_top_builddir)'; export TRAIND_TEST_BUILD; \
+	TRAIND_TEST_SOURCE='$(abs_top_srcdir)'; export TRAIND_TEST_SOURCE;
 include tests/lib/local.mk
 if HAVE_CHECK
 include tests/proto/local.mk

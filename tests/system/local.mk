@@ -4,5 +4,3 @@ dist_check_SCRIPTS += tests/system/check_system
 EXTRA_DIST += tests/system/conftest.py tests/system/traind.py \
 	tests/system/test_jobs.py tests/system/test_faults.py tests/system/test_recovery.py \
 	tests/system/test_shapes.py tests/system/test_users.py
-AM_TESTS_ENVIRONMENT = TRAIND_TEST_BUILD='$(abs_top_builddir)'; export TRAIND_TEST_BUILD; \
-	TRAIND_TEST_SOURCE='$(abs_top_srcdir)'; export TRAIND_TEST_SOURCE;
