@@ -52,24 +52,6 @@ static int find_inputs(const struct build *build, const struct job_layer *layer,
     return 0;
 }
 
-static int check_inputs(const struct build *build, const struct job_layer *layer,
-                        const struct op_def *op, struct value *const *in, int n_in, struct err *err)
-{
-    int max = op->inputs.max == 0 ? 1 : op->inputs.max;
-    int min = op->inputs.max == 0 ? 1 : op->inputs.min;
-    if (n_in < min || n_in > max)
-        return build_shape_error(build, layer, err, "it has %d input%s, but takes %s%d", n_in,
-                                 n_in == 1 ? "" : "s",
-                                 min == max   ? ""
-                                 : n_in < min ? "at least "
-                                              : "at most ",
-                                 n_in < min ? min : max);
-    for (int i = 0; i < n_in; i++)
-        if (in[i]->dtype != DTYPE_F32)
-            return build_shape_error(build, layer, err, "its input is int64, but it takes float32");
-    return 0;
-}
-
 static int build_one(struct build *build, struct value **outputs, struct err *err)
 {
     const struct job_layer *layer = &build->job->model.layers[build->layer];
@@ -77,8 +59,6 @@ static int build_one(struct build *build, struct value **outputs, struct err *er
     struct value *in[NODE_MAX_IN] = {NULL};
     int n_in = 0;
     int rc = find_inputs(build, layer, outputs, in, &n_in, err);
-    if (rc == 0)
-        rc = check_inputs(build, layer, op, in, n_in, err);
     if (rc == 0)
         rc = op->build(build, layer, in, n_in, &outputs[build->layer], err);
     return rc;

@@ -10,14 +10,12 @@ struct build;
 struct op_def {
     const char *name; /* "conv2d"; a backend's kernel carries the same */
 
-    /* A layer's op: makes the layer's variables and nodes and sets *ret_out. `in` holds n_in float
-     * values, as many as `inputs` allows. Errors: ERR_MODEL_SHAPE (build_shape_error), ERR_NOMEM.
+    /* A layer's op: makes the layer's variables and nodes and sets *ret_out. `in` holds n_in
+     * values, as many as job_parse lets the layer have. Errors: ERR_MODEL_SHAPE
+     * (build_shape_error), ERR_NOMEM.
      */
     int (*build)(struct build *build, const struct job_layer *layer, struct value *const *in,
                  int n_in, struct value **ret_out, struct err *err);
-    struct {
-        int min, max;
-    } inputs; /* of a layer; 0, 0: exactly one */
 
     /* Appends nodes that compute the gradients of `node` from those of its outputs (out_grad[i]
      * NULL: none flows). Sets in_grad[i] for each input that needs one; a parameter's gradient is

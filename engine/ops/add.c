@@ -31,5 +31,4 @@ static int add_grad(struct build *build, const struct node *node, struct value *
     return 0;
 }
 
-const struct op_def op_add = {
-    .name = "add", .build = add_build, .inputs = {2, NODE_MAX_IN}, .grad = add_grad};
+const struct op_def op_add = {.name = "add", .build = add_build, .grad = add_grad};

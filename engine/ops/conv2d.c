@@ -26,11 +26,6 @@ static int check_channels(const struct build *build, const struct job_layer *lay
                                  "the %" PRId64 " channels of its input %s cannot be parted in "
                                  "%" PRId64 " groups",
                                  channels, text, args->groups);
-    if (args->out_channels % args->groups != 0)
-        return build_shape_error(build, layer, err,
-                                 "out_channels is %" PRId64 ", which cannot be parted in %" PRId64
-                                 " groups",
-                                 args->out_channels, args->groups);
     return 0;
 }
 
