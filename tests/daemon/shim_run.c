@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -55,6 +57,8 @@ void shim_run_start(struct shim_run *run, const char *const *options, const char
     run->pid = fork();
     ck_assert_int_ge(run->pid, 0);
     if (run->pid == 0) {
+        if (!run->outlives)
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
         execv(shim, (char *const *)argv);
         _exit(125);
     }

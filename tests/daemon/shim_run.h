@@ -4,6 +4,7 @@
 #define TESTS_DAEMON_SHIM_RUN_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -11,6 +12,7 @@ enum { SHIM_RUN_BOUND_MS = 20000 };
 
 struct shim_run {
     pid_t pid;
+    bool outlives; /* else a shim that is still there when its starter ends is killed */
     char dir[4096];
 };
 
