@@ -219,6 +219,15 @@ START_TEST(test_nothing_is_left)
 }
 END_TEST
 
+START_TEST(test_nothing_outruns_the_shim)
+{
+    char helper[4096];
+    const char *const program[] = {build_path("tests/daemon/job_helper", helper), "chain", NULL};
+    shim_run_start(&job, NULL, program);
+    expect("exited", 0, -1, "status 0");
+}
+END_TEST
+
 START_TEST(test_shim_outlives_its_starter)
 {
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
@@ -291,6 +300,7 @@ int main(void)
     tcase_add_test(tcase, test_ends_within_the_grace);
     tcase_add_loop_test(tcase, test_stop, 0, sizeof stops / sizeof *stops);
     tcase_add_loop_test(tcase, test_nothing_is_left, 0, sizeof trees / sizeof *trees);
+    tcase_add_test(tcase, test_nothing_outruns_the_shim);
     tcase_add_test(tcase, test_shim_outlives_its_starter);
     tcase_add_test(tcase, test_job_dies_with_the_shim);
     tcase_add_loop_test(tcase, test_usage, 0, 8);

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/launch.h"
 #include "tests/daemon/shim_run.h"
 #include "tests/lib/checks.h"
 
@@ -114,7 +115,44 @@ START_TEST(test_user_without_an_account)
 }
 END_TEST
 
-/* Changes the job's identity to nobody's and drops a supplementary group that root has. */
+/* As the daemon starts it: the name is looked up, the document and the directory are made. */
+START_TEST(test_launched)
+{
+    static char shim[4096], dir[4096];
+    const char *const argv[] = {"sh", "-c", "cat; id -un; echo $COLOUR; pwd", NULL};
+    const char *const env[] = {"COLOUR=blue", NULL};
+    struct runner_spec spec = {.id = 8,
+                               .dir = dir,
+                               .cwd = "/tmp",
+                               .drop = true,
+                               .uid = 65534,
+                               .gid = 65534,
+                               .grace_s = 10,
+                               .document = "{}\n",
+                               .document_size = 3,
+                               .argv = argv,
+                               .env = env};
+    struct err err = ERR_INIT;
+    struct launch launch;
+    snprintf(dir, sizeof dir, "%s/8", checks_scratch());
+    struct runner_spec *copy = launch_copy(&spec);
+    int rc = launch_shim(build_path("daemon/traind-shim", shim), copy, &launch, &err);
+    ck_assert_msg(rc == 0, "%s", err.message);
+    free(copy);
+    snprintf(job.dir, sizeof job.dir, "%s", dir);
+    job.pid = launch.pid;
+    ck_assert_int_eq(shim_run_wait(&job), 0);
+    free(shim_run_expect(&job, "exited", 0, -1));
+    char *log = shim_run_file(&job, "log", NULL);
+    ck_assert_str_eq(log, "{}\nnobody\nblue\n/tmp\n");
+    free(log);
+    struct stat st;
+    ck_assert_int_eq(stat(dir, &st), 0);
+    ck_assert_int_eq((int)st.st_uid, 0);
+    ck_assert_int_eq((int)(st.st_mode & 0777), 0700);
+}
+END_TEST
+
 START_TEST(test_groups_of_the_starter_are_dropped)
 {
     const gid_t groups[] = {4, 6};
@@ -256,6 +294,7 @@ int main(void)
     tcase_add_test(tcase, test_nothing_of_the_daemon_is_in_reach);
     tcase_add_test(tcase, test_directory_is_entered_as_the_user);
     tcase_add_test(tcase, test_user_without_an_account);
+    tcase_add_test(tcase, test_launched);
     tcase_add_test(tcase, test_groups_of_the_starter_are_dropped);
     tcase_add_test(tcase, test_full_disk);
     if (cgroup_make(group))

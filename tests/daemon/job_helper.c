@@ -74,10 +74,21 @@ static int eat(void)
     }
 }
 
+/* Ends, and leaves an orphan that is another process at every moment. */
+static int chain(void)
+{
+    if (fork() > 0)
+        return 0;
+    setsid();
+    while (fork() <= 0)
+        continue;
+    _exit(0);
+}
+
 static const struct {
     const char *name;
     int (*run)(void);
-} rows[] = {{"describe", describe}, {"flood", flood}, {"eat", eat}};
+} rows[] = {{"describe", describe}, {"flood", flood}, {"eat", eat}, {"chain", chain}};
 
 int main(int argc, char **argv)
 {
@@ -85,6 +96,6 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], rows[i].name) == 0)
             return rows[i].run();
     }
-    fprintf(stderr, "usage: job_helper describe|flood|eat\n");
+    fprintf(stderr, "usage: job_helper describe|flood|eat|chain\n");
     return 2;
 }

@@ -35,7 +35,7 @@ tests_daemon_check_shim_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_shim_record_LDADD = daemon/libshim.a $(JANSSON_LIBS) $(TEST_LIBS)
 tests_daemon_check_shim_root_SOURCES = tests/daemon/check_shim_root.c tests/daemon/shim_run.c tests/daemon/shim_run.h
 tests_daemon_check_shim_root_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_daemon_check_shim_root_LDADD = $(JANSSON_LIBS) $(TEST_LIBS)
+tests_daemon_check_shim_root_LDADD = daemon/libdaemon.a proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
 EXTRA_tests_daemon_check_shim_root_DEPENDENCIES = daemon/traind-shim tests/daemon/job_helper
 
 DAEMON_LIBS = daemon/libdaemon.a proto/libproto.a $(UV_LIBS) $(SQLITE_LIBS) $(JANSSON_LIBS) $(MATH_LIBS)
@@ -69,3 +69,9 @@ TESTS += tests/daemon/check_session
 tests_daemon_check_session_SOURCES = tests/daemon/check_session.c tests/daemon/box.c tests/daemon/box.h
 tests_daemon_check_session_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_session_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_tail
+TESTS += tests/daemon/check_tail
+tests_daemon_check_tail_SOURCES = tests/daemon/check_tail.c
+tests_daemon_check_tail_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_tail_LDADD = daemon/libdaemon.a $(TEST_LIBS)
