@@ -1,0 +1,93 @@
+"""traind-worker by hand: probe, plan, reports, exit statuses."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from traind import LIMIT, WORKER, endless, linear
+
+
+def worker(*args, **kwargs):
+    return subprocess.run([WORKER, *args], capture_output=True, text=True, timeout=LIMIT, **kwargs)
+
+
+def write(folder, job):
+    path = os.path.join(folder, "job.json")
+    with open(path, "w") as file:
+        json.dump(job, file)
+    return path
+
+
+def test_probe_offers_as_many_devices_as_asked():
+    done = worker("probe", "--cpu-devices", "5", "--json")
+    devices = json.loads(done.stdout)["devices"]
+    assert [d["name"] for d in devices] == [f"cpu:{i}" for i in range(5)]
+    for device in devices:
+        assert set(device["cores"]) <= os.sched_getaffinity(0) and device["cores"]
+        assert device["memory_bytes"] > 0
+
+
+def test_plan_says_what_each_device_needs(folder):
+    done = worker("plan", write(folder, linear(devices=3, batch=10)), "--cpu-devices", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert plan["parameters"] == 12
+    assert (plan["steps_per_epoch"], plan["steps"]) == (10, 10)
+    assert plan["layers"] == [{"name": "fc", "type": "Linear", "output_shape": [2], "parameters": 12}]
+    assert [d["samples"] for d in plan["devices"]] == [4, 4, 2]
+    for device in plan["devices"]:
+        assert device["peak_bytes"] == sum(device[k + "_bytes"] for k in ("state", "arena", "input"))
+
+
+def test_the_document_comes_from_standard_input_too(folder):
+    done = worker("run", "-", "--output", "out", "--json", input=json.dumps(linear()), cwd=folder)
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r["type"] for r in (reports[0], reports[-1])] == ["started", "done"]
+    assert os.path.exists(reports[-1]["weights"])
+
+
+def test_reports_go_to_the_descriptor_and_text_to_the_log(folder):
+    path = write(folder, linear())
+    read, write_end = os.pipe()
+    done = worker("run", path, cwd=folder, pass_fds=[write_end],
+                  env={**os.environ, "TRAIND_REPORT_FD": str(write_end)})
+    os.close(write_end)
+    with os.fdopen(read) as stream:
+        reports = [json.loads(line) for line in stream]
+    assert reports[-1]["type"] == "done" and reports[-1]["step"] == 4
+    assert done.stdout.splitlines()[-1].startswith("done: step 4")
+
+
+def test_a_failure_is_told_in_both_languages(folder):
+    job = linear()
+    job["model"]["layers"][0]["in_features"] = 6
+    done = worker("run", write(folder, job), "--json", cwd=folder)
+    report = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (report["type"], report["code"]) == ("failed", "model.shape")
+    assert done.stderr.endswith(f"job.json: {report['path']}: {report['message']}\n")
+
+
+@pytest.mark.parametrize("args", [[], ["train"], ["run"], ["run", "a", "b"], ["probe", "--output", "x"],
+                                  ["probe", "--cpu-devices", "0"], ["run", "a", "--bogus"], ["run", "a", "--devices"]])
+def test_a_wrong_command_line_is_status_2(args):
+    done = worker(*args)
+    assert done.returncode == 2
+    assert done.stderr.startswith("traind-worker: ") and "usage:" in done.stderr
+
+
+def test_sigterm_leaves_a_checkpoint(folder):
+    process = subprocess.Popen([WORKER, "run", write(folder, endless()), "--output", "out", "--json"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+    for line in process.stdout:
+        if json.loads(line)["type"] == "progress":
+            break
+    process.send_signal(signal.SIGTERM)
+    reports = [json.loads(line) for line in process.communicate(timeout=LIMIT)[0].splitlines()]
+    assert process.returncode == 1
+    assert (reports[-1]["type"], reports[-1]["code"]) == ("failed", "cancelled")
+    checkpoints = [r["path"] for r in reports if r["type"] == "checkpoint"]
+    assert os.path.isdir(checkpoints[-1])
