@@ -28,6 +28,14 @@ TESTS += tests/engine/check_graph
 tests_engine_check_graph_SOURCES = tests/engine/check_graph.c tests/engine/models.c tests/engine/models.h
 tests_engine_check_graph_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_graph_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_autograd
+TESTS += tests/engine/check_autograd
+tests_engine_check_autograd_SOURCES = \
+	tests/engine/check_autograd.c \
+	tests/engine/fixture.c tests/engine/fixture.h \
+	tests/engine/models.c tests/engine/models.h
+tests_engine_check_autograd_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_autograd_LDADD = $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_liveness
 TESTS += tests/engine/check_liveness
 tests_engine_check_liveness_SOURCES = tests/engine/check_liveness.c
