@@ -23,7 +23,8 @@ static const char usage[] =
     "  --socket PATH        where to listen\n"
     "  --state DIR          where jobs are kept\n"
     "  --cpu-devices N      offer N CPU devices (default: one a core)\n"
-    "  --group NAME         may use the socket and administer (default: traind)\n"
+    "  --group NAME         may use the socket (default: traind)\n"
+    "  --admin-group NAME   may change every job, and see all of it (default: traind-admin)\n"
     "  --allow-root-jobs    run jobs of uid 0\n"
     "  --grace SECONDS      from SIGTERM to SIGKILL for a job (default: 10)\n"
     "  --worker PATH        traind-worker\n"
@@ -94,6 +95,7 @@ enum option_code {
     OPTION_STATE,
     OPTION_CPU_DEVICES,
     OPTION_GROUP,
+    OPTION_ADMIN_GROUP,
     OPTION_ALLOW_ROOT_JOBS,
     OPTION_GRACE,
     OPTION_WORKER,
@@ -109,6 +111,7 @@ static const struct option options[] = {
     {"state", required_argument, NULL, OPTION_STATE},
     {"cpu-devices", required_argument, NULL, OPTION_CPU_DEVICES},
     {"group", required_argument, NULL, OPTION_GROUP},
+    {"admin-group", required_argument, NULL, OPTION_ADMIN_GROUP},
     {"allow-root-jobs", no_argument, NULL, OPTION_ALLOW_ROOT_JOBS},
     {"grace", required_argument, NULL, OPTION_GRACE},
     {"worker", required_argument, NULL, OPTION_WORKER},
@@ -146,7 +149,9 @@ static int read_option(struct config *config, int code, const char *value, struc
     case OPTION_SHIM:
         return set_path(&config->shim, value, err);
     case OPTION_GROUP:
-        return set_text(&config->group, value, err);
+        return set_text(&config->group.name, value, err);
+    case OPTION_ADMIN_GROUP:
+        return set_text(&config->admin_group.name, value, err);
     case OPTION_CPU_DEVICES:
         return read_number("--cpu-devices", value, 1, LIMIT_DEVICES, &config->cpu_devices, err);
     case OPTION_GRACE:
@@ -216,20 +221,31 @@ static int set_defaults(struct config *config, struct err *err)
     return rc;
 }
 
-/* The one name-service look-up, before the loop runs. */
-static int find_group(struct config *config, struct err *err)
+/* A group that was named must exist; the system daemon's default may not. */
+static int find_group(const char *option, const char *fallback, struct config_group *group,
+                      struct err *err)
 {
-    const char *name = config->group;
-    if (name == NULL && config->user_mode)
+    const char *name = group->name != NULL ? group->name : fallback;
+    if (name == NULL)
         return 0;
-    const struct group *group = getgrnam(name != NULL ? name : "traind");
-    if (group == NULL && name != NULL)
-        return err_set(err, ERR_USAGE, "--group: there is no group \"%s\"", name);
-    config->has_gid = group != NULL;
-    if (group == NULL)
-        return 0;
-    config->gid = group->gr_gid;
-    return set_text(&config->group, group->gr_name, err);
+    const struct group *found = getgrnam(name);
+    if (found == NULL)
+        return group->name == NULL
+                   ? 0
+                   : err_set(err, ERR_USAGE, "%s: there is no group \"%s\"", option, name);
+    group->exists = true;
+    group->gid = found->gr_gid;
+    return set_text(&group->name, found->gr_name, err);
+}
+
+/* The one name-service look-up, before the loop runs. */
+static int find_groups(struct config *config, struct err *err)
+{
+    bool system = !config->user_mode;
+    int rc = find_group("--group", system ? "traind" : NULL, &config->group, err);
+    if (rc != 0)
+        return rc;
+    return find_group("--admin-group", system ? "traind-admin" : NULL, &config->admin_group, err);
 }
 
 static int check(struct config *config, struct err *err)
@@ -239,7 +255,7 @@ static int check(struct config *config, struct err *err)
     if (strlen(config->socket) >= sizeof((struct sockaddr_un *)0)->sun_path)
         return err_set(err, ERR_USAGE, "the socket's path is longer than %zu bytes: %s",
                        sizeof((struct sockaddr_un *)0)->sun_path - 1, config->socket);
-    return find_group(config, err);
+    return find_groups(config, err);
 }
 
 int config_read(int argc, char **argv, struct config *ret_config, struct err *err)
@@ -263,7 +279,8 @@ void config_done(struct config *config)
     free(config->state);
     free(config->worker);
     free(config->shim);
-    free(config->group);
+    free(config->group.name);
+    free(config->admin_group.name);
 }
 
 void config_print(const struct config *config)
@@ -273,7 +290,8 @@ void config_print(const struct config *config)
     printf("state           %s\n", config->state);
     printf("worker          %s\n", config->worker);
     printf("shim            %s\n", config->shim);
-    printf("group           %s\n", config->has_gid ? config->group : "-");
+    printf("group           %s\n", config->group.exists ? config->group.name : "-");
+    printf("admin-group     %s\n", config->admin_group.exists ? config->admin_group.name : "-");
     if (config->cpu_devices > 0)
         printf("cpu-devices     %d\n", config->cpu_devices);
     else

@@ -7,16 +7,21 @@
 
 #include "proto/err.h"
 
-struct config {
-    bool user_mode; /* --user: jobs run as the daemon's own user */
-    char *socket;   /* absolute */
-    char *state;    /* absolute */
-    char *worker;   /* absolute */
-    char *shim;     /* absolute */
-    char *group;    /* of the socket and the administrators, or NULL */
-    bool has_gid;   /* the group exists */
+struct config_group {
+    char *name; /* NULL: none was named */
+    bool exists;
     gid_t gid;
-    int cpu_devices; /* 0: one a core */
+};
+
+struct config {
+    bool user_mode;                  /* --user: jobs run as the daemon's own user */
+    char *socket;                    /* absolute */
+    char *state;                     /* absolute */
+    char *worker;                    /* absolute */
+    char *shim;                      /* absolute */
+    struct config_group group;       /* may use the socket */
+    struct config_group admin_group; /* administers, as root and the daemon's own user do */
+    int cpu_devices;                 /* 0: one a core */
     int grace_s;
     bool allow_root_jobs;
     bool check_only; /* --check-config */

@@ -64,10 +64,10 @@ static int clear_stale(const char *path, struct err *err)
 static int set_access(struct listener *listener, const struct config *config, struct err *err)
 {
     struct stat st;
-    if (config->has_gid &&
-        (chown(listener->path, (uid_t)-1, config->gid) != 0 || chmod(listener->path, 0660) != 0))
+    if (config->group.exists && (chown(listener->path, (uid_t)-1, config->group.gid) != 0 ||
+                                 chmod(listener->path, 0660) != 0))
         return err_errno(err, errno, "%s", listener->path);
-    if (!config->has_gid && !config->user_mode)
+    if (!config->group.exists && !config->user_mode)
         log_warning("there is no group traind: only root can use %s", listener->path);
     if (stat(listener->path, &st) != 0)
         return err_errno(err, errno, "%s", listener->path);

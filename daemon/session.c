@@ -328,13 +328,14 @@ static bool in_group(int fd, gid_t gid)
 
 static int read_peer(const struct config *config, int fd, struct peer *ret_peer)
 {
+    const struct config_group *admins = &config->admin_group;
     struct ucred cred;
     socklen_t size = sizeof cred;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) != 0)
         return ERR_IO;
     *ret_peer = (struct peer){.uid = cred.uid, .gid = cred.gid, .pid = cred.pid};
     ret_peer->admin = cred.uid == 0 || cred.uid == geteuid() ||
-                      (config->has_gid && (cred.gid == config->gid || in_group(fd, config->gid)));
+                      (admins->exists && (cred.gid == admins->gid || in_group(fd, admins->gid)));
     return 0;
 }
 

@@ -36,9 +36,9 @@ class SystemBox(Box):
         os.chmod(path, 0o700)
         return path
 
-    def as_user(self, user, *args):
+    def as_user(self, user, *args, groups=()):
         return subprocess.run([os.path.join(self.folder, "bin/client/trainctl"), "--socket", self.path, *args],
-                              user=user, group=GROUP, extra_groups=[], cwd=self.home(user),
+                              user=user, group=GROUP, extra_groups=list(groups), cwd=self.home(user),
                               capture_output=True, text=True, timeout=LIMIT)
 
     def submit_as(self, user, job):
@@ -95,6 +95,17 @@ def test_a_user_cannot_write_where_he_may_not(system):
     assert record["state"] == "failed"
     assert record["exit"]["code"] == "output"
     assert os.listdir(system.home(BOB)) == []
+
+
+def test_administrators_are_a_group_of_their_own(system):
+    system.kill()
+    system.options += ["--admin-group", "adm"]
+    system.start()
+    job = system.submit_as(ALICE, endless())
+    system.until(job, "running", progress=True)
+    assert system.as_user(BOB, "cancel", str(job)).returncode == 4
+    assert system.as_user(BOB, "cancel", str(job), groups=["adm"]).returncode == 0
+    assert system.wait(job)[0]["state"] == "cancelled"
 
 
 def test_jobs_of_root_are_off(system):
