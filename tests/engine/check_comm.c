@@ -1,4 +1,4 @@
-/* comm in shared memory: sums, bits, abort. Ranks are real threads; CK_FORK is irrelevant. */
+/* comm in shared memory: sums, bits, abort. Ranks are real threads. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
