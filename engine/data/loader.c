@@ -37,15 +37,21 @@ struct loader {
     bool stop;
 };
 
+/* The most that a batch has. */
+static int64_t slot_samples(const struct loader_config *config)
+{
+    return order_batch_samples(dataset_samples(config->dataset), config->batch_size, 0);
+}
+
 static size_t input_bytes(const struct loader_config *config)
 {
-    return (size_t)(config->batch_size * shape_count(&config->input)) * sizeof(float);
+    return (size_t)(slot_samples(config) * shape_count(&config->input)) * sizeof(float);
 }
 
 static size_t target_bytes(const struct loader_config *config)
 {
     int64_t count = config->target_dtype == DTYPE_I64 ? 1 : shape_count(&config->target);
-    return (size_t)(config->batch_size * count) * dtype_size(config->target_dtype);
+    return (size_t)(slot_samples(config) * count) * dtype_size(config->target_dtype);
 }
 
 size_t loader_bytes(const struct loader_config *config)
@@ -140,8 +146,6 @@ int loader_start(const struct loader_config *config, struct loader **ret_loader,
     loader->config = *config;
     loader->samples = dataset_samples(config->dataset);
     loader->batches = order_batches(loader->samples, config->batch_size, config->drop_last);
-    if (config->batch_size > loader->samples) /* the one batch of an epoch is all there is */
-        loader->config.batch_size = loader->samples;
     if (loader->batches > 0 && config->n_batches > config->first_batch)
         loader->total = config->n_batches - config->first_batch;
 

@@ -82,11 +82,17 @@ json_t *evaluation_confusion(const struct evaluation *evaluation)
     if (evaluation->classes == 0)
         return NULL;
     json_t *rows = json_array();
-    for (int64_t i = 0; i < evaluation->classes; i++) {
+    bool whole = rows != NULL;
+    for (int64_t i = 0; i < evaluation->classes && whole; i++) {
         json_t *row = json_array();
         for (int64_t j = 0; j < evaluation->classes; j++)
-            json_array_append_new(row, json_integer(evaluation->confusion[i][j]));
-        json_array_append_new(rows, row);
+            if (json_array_append_new(row, json_integer(evaluation->confusion[i][j])) < 0)
+                whole = false;
+        if (json_array_append_new(rows, row) < 0)
+            whole = false;
     }
-    return rows;
+    if (whole)
+        return rows;
+    json_decref(rows);
+    return NULL;
 }

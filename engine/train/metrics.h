@@ -2,11 +2,10 @@
 #ifndef ENGINE_TRAIN_METRICS_H
 #define ENGINE_TRAIN_METRICS_H
 
+#include <stdint.h>
+
 #include "proto/err.h"
 #include "proto/limits.h"
-
-#include <stddef.h>
-#include <stdint.h>
 
 struct metrics_step {
     int64_t step, epoch; /* from 1 */

@@ -147,6 +147,20 @@ void output_abandon(struct output *output)
     output_close(output);
 }
 
+int output_keep(const struct output *output, const char *input, struct err *err)
+{
+    char path[LIMIT_PATH_BYTES];
+    struct stat read, written;
+    int rc = file_path(path, err, "%s/weights.safetensors", output->path);
+    if (rc == 0 && stat(input, &read) == 0 && stat(path, &written) == 0 &&
+        read.st_dev == written.st_dev && read.st_ino == written.st_ino)
+        rc = err_set(err, ERR_OUTPUT,
+                     "%s would be overwritten by the weights of this job: choose another output "
+                     "directory",
+                     input);
+    return rc;
+}
+
 int output_clear(const struct output *output, struct err *err)
 {
     char path[LIMIT_PATH_BYTES];

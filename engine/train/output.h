@@ -25,6 +25,8 @@ void output_close(struct output *output);
 /* The same for a job that never began: what output_open made goes away again. */
 void output_abandon(struct output *output);
 
+/* Refuses an input of the job (its initial weights) that the job would overwrite. */
+int output_keep(const struct output *output, const char *input, struct err *err);
 /* Removes what an earlier run left: checkpoints, weights. */
 int output_clear(const struct output *output, struct err *err);
 /* Writes job.json, the document as run. */

@@ -1,24 +1,30 @@
 #include "engine/train/prepare.h"
 
+#include <string.h>
+
 #include "engine/data/order.h"
 #include "engine/ops/registry.h"
+
+static struct shape input_shape(const struct job *job)
+{
+    struct shape shape = {.rank = (int)job->model.input.rank};
+    memcpy(shape.dim, job->model.input.dim, (size_t)shape.rank * sizeof shape.dim[0]);
+    return shape;
+}
 
 static int open_data(const struct job *job, struct prepared *prepared, struct err *err)
 {
     const struct model *model = prepared->model;
     const struct dataset_want want = {
-        .input = {.rank = (int)job->model.input.rank},
+        .input = input_shape(job),
         .target = model->target,
         .target_dtype = model->target_dtype,
         .classes = model->classes,
     };
-    struct dataset_want full = want;
-    for (int i = 0; i < full.input.rank; i++)
-        full.input.dim[i] = job->model.input.dim[i];
     int rc =
-        dataset_open(&job->data.train, &job->data, &full, "/data/train", &prepared->train, err);
+        dataset_open(&job->data.train, &job->data, &want, "/data/train", &prepared->train, err);
     if (rc == 0 && job->data.has_validation)
-        rc = dataset_open(&job->data.validation, &job->data, &full, "/data/validation",
+        rc = dataset_open(&job->data.validation, &job->data, &want, "/data/validation",
                           &prepared->validation, err);
     return rc;
 }
@@ -95,17 +101,14 @@ static struct loader_config loader_of(const struct prepared *prepared,
                                       const struct dataset *dataset)
 {
     const struct job *job = prepared->model->job;
-    struct loader_config config = {
+    return (struct loader_config){
         .dataset = dataset,
-        .input = {.rank = (int)job->model.input.rank},
+        .input = input_shape(job),
         .target = prepared->model->target,
         .target_dtype = prepared->model->target_dtype,
         .batch_size = job->train.batch_size,
         .seed = (uint64_t)job->train.seed,
     };
-    for (int i = 0; i < config.input.rank; i++)
-        config.input.dim[i] = job->model.input.dim[i];
-    return config;
 }
 
 struct loader_config prepared_train_loader(const struct prepared *prepared, int64_t step)

@@ -77,22 +77,19 @@ static struct report report_of(const struct trainer *trainer, enum report_type t
 }
 
 /* Whether something that is done every so often is due after this many steps; `since` is when it
- * was done last. */
+ * was done last. Whatever is ever done is due at the end. */
 static bool is_due(const struct trainer *trainer, const struct job_every *every, double since)
 {
-    int64_t steps = trainer->prepared.steps, epoch_steps = trainer->prepared.epoch_steps;
-    switch (every->unit) {
-    case EVERY_STEPS:
-        return trainer->step % every->n == 0 || trainer->step == steps;
-    case EVERY_EPOCHS:
-        return (trainer->step % epoch_steps == 0 && trainer->step / epoch_steps % every->n == 0) ||
-               trainer->step == steps;
-    case EVERY_SECONDS:
-        return now() - since >= (double)every->n || trainer->step == steps;
-    case EVERY_NEVER:
-        break;
-    }
-    return false;
+    int64_t epoch_steps = trainer->prepared.epoch_steps;
+    if (every->unit == EVERY_NEVER)
+        return false;
+    if (trainer->step == trainer->prepared.steps)
+        return true;
+    if (every->unit == EVERY_SECONDS)
+        return now() - since >= (double)every->n;
+    if (every->unit == EVERY_STEPS)
+        return trainer->step % every->n == 0;
+    return trainer->step % epoch_steps == 0 && trainer->step / epoch_steps % every->n == 0;
 }
 
 static int save(struct trainer *trainer, struct err *err)
@@ -291,7 +288,9 @@ static int initialise(struct trainer *trainer, struct err *err)
     int rc = init_all(trainer->strategy, model, err);
     if (rc != 0 || init->weights == NULL)
         return rc;
-    rc = checkpoint_load_weights(trainer->strategy, model, init->weights, init->strict, err);
+    rc = output_keep(&trainer->output, init->weights, err);
+    if (rc == 0)
+        rc = checkpoint_load_weights(trainer->strategy, model, init->weights, init->strict, err);
     if (rc != 0)
         snprintf(err->path, sizeof err->path, "/model/init/weights");
     return rc;

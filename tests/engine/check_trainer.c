@@ -316,6 +316,22 @@ START_TEST(a_live_jobs_directory_is_refused)
 }
 END_TEST
 
+START_TEST(initial_weights_are_not_overwritten)
+{
+    char patch[1024];
+    const char *output = place("out");
+    run_job_well("{}", output, 1, &run);
+    snprintf(patch, sizeof patch,
+             "{'model': {'init': {'weights': '%s/./weights.safetensors'}},"
+             " 'checkpoint': {'resume': 'never'}}",
+             output);
+    run_job(patch, output, 1, 0, &run);
+    ck_failed(ERR_OUTPUT, "/model/init/weights", "would be overwritten");
+    ck_assert(exists(output, "weights.safetensors"));
+    run_job_well(patch, place("other"), 1, &run);
+}
+END_TEST
+
 static const struct {
     const char *patch;
     int code;
@@ -400,6 +416,7 @@ int main(void)
     tcase_add_test(tcase, a_damaged_checkpoint_is_passed_over);
     tcase_add_test(tcase, nan_ends_the_job);
     tcase_add_test(tcase, a_live_jobs_directory_is_refused);
+    tcase_add_test(tcase, initial_weights_are_not_overwritten);
     tcase_add_loop_test(tcase, a_job_that_cannot_begin_leaves_nothing, 0,
                         sizeof hopeless / sizeof hopeless[0]);
     tcase_add_test(tcase, an_output_that_cannot_be_used);
