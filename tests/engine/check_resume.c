@@ -53,6 +53,8 @@ KILLED_BEFORE(remove, (const char *path), path)
 KILLED_BEFORE(unlink, (const char *path), path)
 KILLED_BEFORE(ftruncate, (int fd, off_t size), fd, size)
 
+#define PATCH "{'train': {'epochs': 3}, 'checkpoint': {'every': '2 steps'}}"
+
 /* Runs the job in a process of its own that is killed at its n-th call (0: never). Returns whether
  * it was; a job that fails otherwise fails the test. */
 static bool run_killed(const char *output, long n, int64_t stop_after)
@@ -63,8 +65,7 @@ static bool run_killed(const char *output, long n, int64_t stop_after)
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
         calls_left = n > 0 ? n : -1;
-        run_job("{'train': {'epochs': 3}, 'checkpoint': {'every': '2 steps'}}", output, 2,
-                stop_after, &run);
+        run_job(PATCH, output, 2, stop_after, &run);
         if (run.rc != 0 && run.rc != ERR_CANCELLED)
             fprintf(stderr, "after %ld calls: %s\n", n, run.err.message);
         _exit(run.rc == 0 ? 0 : run.rc == ERR_CANCELLED ? 2 : 1);
@@ -77,13 +78,15 @@ static bool run_killed(const char *output, long n, int64_t stop_after)
     return WIFSIGNALED(status);
 }
 
-static const char *place(const char *name, long number)
+struct place {
+    char path[512];
+};
+
+static struct place place(const char *name, long number)
 {
-    static char paths[4][512];
-    static int turn;
-    char *path = paths[turn++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s-%ld", checks_scratch(), name, number);
-    return path;
+    struct place place;
+    snprintf(place.path, sizeof place.path, "%s/%s-%ld", checks_scratch(), name, number);
+    return place;
 }
 
 /* The file without what a clock says in it. */
@@ -142,16 +145,16 @@ enum { STRIDE = 13 };
 
 START_TEST(killed_once_anywhere)
 {
-    const char *whole = place("whole", 0);
+    const struct place whole = place("whole", 0);
     long kills = 0;
-    run_killed(whole, 0, 0);
+    run_killed(whole.path, 0, 0);
     for (long n = 1 + 6 * _i;; n += STRIDE) {
-        const char *output = place("killed", n);
-        if (!run_killed(output, n, 0))
+        const struct place output = place("killed", n);
+        if (!run_killed(output.path, n, 0))
             break;
         kills++;
-        run_killed(output, 0, 0);
-        ck_same_run(whole, output);
+        run_killed(output.path, 0, 0);
+        ck_same_run(whole.path, output.path);
     }
     ck_assert_int_gt(kills, 5);
 }
@@ -160,26 +163,77 @@ END_TEST
 /* Killed again and again: each attempt gets only a little farther. */
 START_TEST(killed_again_and_again)
 {
-    const char *whole = place("whole", 0), *output = place("hunted", 0);
+    const struct place whole = place("whole", 0), output = place("hunted", 0);
     int kills = 0;
-    run_killed(whole, 0, 0);
-    while (run_killed(output, 50, 0))
+    run_killed(whole.path, 0, 0);
+    while (run_killed(output.path, 50, 0))
         ck_assert_int_lt(++kills, 100);
     ck_assert_int_gt(kills, 2);
-    ck_same_run(whole, output);
+    ck_same_run(whole.path, output.path);
 }
 END_TEST
 
 /* Stopped, and killed while it writes the checkpoint of the stop. */
 START_TEST(killed_while_stopping)
 {
-    const char *whole = place("whole", 0);
-    run_killed(whole, 0, 0);
+    const struct place whole = place("whole", 0);
+    run_killed(whole.path, 0, 0);
     for (long n = 40; n < 80; n += 10) {
-        const char *output = place("stopped", n);
-        run_killed(output, n, 3);
-        run_killed(output, 0, 0);
-        ck_same_run(whole, output);
+        const struct place output = place("stopped", n);
+        run_killed(output.path, n, 3);
+        run_killed(output.path, 0, 0);
+        ck_same_run(whole.path, output.path);
+    }
+}
+END_TEST
+
+/* The worker as the shim starts it. Kills it at its `reports`-th report (0: never), whatever it is
+ * doing then; returns whether it was killed. */
+static bool run_worker(const char *document, const char *output, int reports)
+{
+    int fds[2], status;
+    ck_assert_int_eq(pipe(fds), 0);
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        dup2(fds[1], STDOUT_FILENO);
+        close(fds[0]);
+        close(fds[1]);
+        int null = open("/dev/null", O_WRONLY);
+        dup2(null, STDERR_FILENO);
+        execl("engine/worker/traind-worker", "traind-worker", "run", document, "--json", "--output",
+              output, "--cpu-devices", "2", "--devices", "cpu:0,cpu:1", (char *)NULL);
+        _exit(127);
+    }
+    close(fds[1]);
+    FILE *stream = fdopen(fds[0], "r");
+    for (int c; (c = fgetc(stream)) != EOF;)
+        if (c == '\n' && --reports == 0)
+            kill(pid, SIGKILL);
+    fclose(stream);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(WIFSIGNALED(status) || WEXITSTATUS(status) == 0, "the worker exited with %d",
+                  WEXITSTATUS(status));
+    return WIFSIGNALED(status);
+}
+
+START_TEST(a_killed_worker)
+{
+    const struct place whole = place("whole", 0), document = place("job", 0);
+    FILE *file = fopen(document.path, "w");
+    struct job *job = run_job_parse(PATCH);
+    json_t *root = job_dump(job);
+    ck_assert_int_eq(json_object_del(root, "parallel"), 0);
+    ck_assert_int_eq(json_dumpf(root, file, 0), 0);
+    fclose(file);
+    json_decref(root);
+    job_free(job);
+    ck_assert(!run_worker(document.path, whole.path, 0));
+    for (int reports = 1; reports < 11; reports += 3) {
+        const struct place output = place("worker", reports);
+        run_worker(document.path, output.path, reports);
+        ck_assert(!run_worker(document.path, output.path, 0));
+        ck_same_run(whole.path, output.path);
     }
 }
 END_TEST
@@ -192,5 +246,6 @@ int main(void)
     tcase_add_loop_test(tcase, killed_once_anywhere, 0, 2);
     tcase_add_test(tcase, killed_again_and_again);
     tcase_add_test(tcase, killed_while_stopping);
+    tcase_add_test(tcase, a_killed_worker);
     return checks_run(suite);
 }
