@@ -176,6 +176,11 @@ static bool deliver_reports(struct runner_job *job)
     return true;
 }
 
+static void on_job_timer(uv_timer_t *timer)
+{
+    runner_job_tick(timer->data);
+}
+
 /* The shim is gone and all it wrote is delivered. */
 static void conclude(struct runner_job *job)
 {
@@ -186,6 +191,10 @@ static void conclude(struct runner_job *job)
     if (job->child > 0)
         waitpid(job->child, NULL, WNOHANG);
     int rc = evidence_exit(job->dir, &record, &err);
+    if (rc == ERR_NOMEM) { /* the record is there: it will be read when there is memory */
+        uv_timer_start(&job->timer, on_job_timer, LOOK_AGAIN_MAX_MS, 0);
+        return;
+    }
     bool ran = rc != ERR_NOT_FOUND || evidence_ran(job->dir);
     if (rc == ERR_NOT_FOUND)
         err_set(&err, ERR_IO,
@@ -197,11 +206,6 @@ static void conclude(struct runner_job *job)
     }
     runner_job_close(job);
     runner->base.events->ended(runner->base.owner, id, &record);
-}
-
-static void on_job_timer(uv_timer_t *timer)
-{
-    runner_job_tick(timer->data);
 }
 
 static void on_shim_ended(uv_poll_t *poll, int status, int events)

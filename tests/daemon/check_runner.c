@@ -12,9 +12,11 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "daemon/launch.h"
 #include "daemon/runner.h"
 #include "tests/daemon/shim_run.h"
 #include "tests/lib/checks.h"
+#include "tests/lib/oom.h"
 
 enum { ID = 7 };
 
@@ -171,8 +173,9 @@ static void spawn(const char *script)
                                .document_size = 2,
                                .argv = argv,
                                .env = env};
+    int n_gone = told.n_gone;
     runner->spawn(runner, &spec);
-    ck_assert_int_eq(told.n_gone, 0); /* never from within a call */
+    ck_assert_int_eq(told.n_gone, n_gone); /* never from within a call */
 }
 
 static void await_file(const char *name, const char *text)
@@ -270,6 +273,45 @@ START_TEST(test_another_attempt_starts_clean)
     await(&told.n_ended, 1);
     ck_assert_str_eq(told.reports, "{\"n\": 2}|");
     ck_assert_int_eq(told.log_size, 0);
+}
+END_TEST
+
+/* The three allocations before the thread pool takes over: the job, its directory, the copy. */
+START_TEST(test_spawn_without_memory)
+{
+    oom_arm(_i);
+    spawn("exit 0");
+    ck_assert(oom_disarm());
+    await(&told.n_gone, 1);
+    ck_assert_int_eq(told.why.code, ERR_NOMEM);
+    ck_assert(!told.ran);
+    memset(&told, 0, sizeof told);
+    spawn("exit 0");
+    await(&told.n_ended, 1);
+}
+END_TEST
+
+/* What the thread pool does, here on this thread. */
+START_TEST(test_launch_without_memory)
+{
+    static char shim[4096];
+    const char *argv[] = {"true", NULL};
+    struct runner_spec spec = {
+        .id = ID, .dir = dir, .cwd = "/", .document = "{}", .document_size = 2, .argv = argv};
+    struct launch launch;
+    struct err err = ERR_INIT;
+    long n = 1;
+    build_path("daemon/traind-shim", shim);
+    for (bool failed = true; failed; n++) {
+        oom_arm(n);
+        int rc = launch_shim(shim, &spec, &launch, &err);
+        failed = oom_disarm();
+        ck_assert_int_eq(rc, failed ? ERR_NOMEM : 0);
+    }
+    ck_assert_int_gt(n, 10);
+    process_await_end(launch.pid);
+    ck_assert_int_eq(waitpid(launch.pid, NULL, 0), launch.pid);
+    close(launch.pidfd);
 }
 END_TEST
 
@@ -539,6 +581,8 @@ int main(void)
     tcase_add_test(tcase, test_directory_cannot_be_made);
     tcase_add_test(tcase, test_never_two_shims);
     tcase_add_test(tcase, test_another_attempt_starts_clean);
+    tcase_add_loop_test(tcase, test_spawn_without_memory, 1, 4);
+    tcase_add_test(tcase, test_launch_without_memory);
     tcase_add_test(tcase, test_many_reports);
     tcase_add_test(tcase, test_adopt_a_living_shim);
     tcase_add_test(tcase, test_adopt_and_stop);

@@ -15,7 +15,8 @@ check_PROGRAMS += tests/daemon/check_runner
 TESTS += tests/daemon/check_runner
 tests_daemon_check_runner_SOURCES = tests/daemon/check_runner.c tests/daemon/shim_run.c tests/daemon/shim_run.h
 tests_daemon_check_runner_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_daemon_check_runner_LDADD = daemon/libdaemon.a proto/libproto.a $(UV_LIBS) $(JANSSON_LIBS) $(TEST_LIBS)
+tests_daemon_check_runner_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_daemon_check_runner_LDADD = daemon/libdaemon.a proto/libproto.a tests/lib/liboom.a $(UV_LIBS) $(JANSSON_LIBS) $(TEST_LIBS)
 EXTRA_tests_daemon_check_runner_DEPENDENCIES = daemon/traind-shim
 
 check_PROGRAMS += tests/daemon/check_inventory
