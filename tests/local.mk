@@ -1,5 +1,7 @@
 # tests mirror the source path: tests/proto/check_job.c tests proto/job.c.
+# Tests share the machine: who waits for its team must not spin.
 AM_TESTS_ENVIRONMENT = \
+	OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY; \
 	TRAIND_TEST_BUILD='$(abs_top_builddir)'; export TRAIND_TEST_BUILD; \
 	TRAIND_TEST_SOURCE='$(abs_top_srcdir)'; export TRAIND_TEST_SOURCE;
 include tests/lib/local.mk

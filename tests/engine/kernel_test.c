@@ -9,13 +9,12 @@
 #include "engine/base/rng.h"
 #include "engine/base/team.h"
 #include "engine/graph/op.h"
-#include "tests/lib/checks.h"
 #include "tests/ref/ref.h"
 
 static struct device *device;
 static struct arena *arena;
 
-void kernel_test_setup(int n_threads)
+static void open_device(int n_threads)
 {
     struct err err = ERR_INIT;
     team_set_size(n_threads);
@@ -25,7 +24,7 @@ void kernel_test_setup(int n_threads)
     ck_assert_ptr_nonnull(arena);
 }
 
-void kernel_test_teardown(void)
+static void close_device(void)
 {
     arena_free(arena);
     backend_cpu.device_close(device);
@@ -337,4 +336,55 @@ void kernel_test_done(struct kernel_test *test)
         free(test->out[k].reference);
         free(test->out[k].memory);
     }
+}
+
+const int64_t kernel_test_blocks[KERNEL_TEST_ARRIVALS] = {0, 16, 8};
+
+void kernel_test_arrivals(const struct kernel_test *test)
+{
+    for (int i = 0; i < KERNEL_TEST_ARRIVALS; i++) {
+        struct kernel_test one = *test;
+        one.arrival_block = kernel_test_blocks[i];
+        kernel_test_run(&one);
+        kernel_test_done(&one);
+    }
+}
+
+struct tensor kernel_test_activation(struct shape shape)
+{
+    return (struct tensor){.shape = shape, .fill = FILL_NORMAL};
+}
+
+struct tensor kernel_test_variable(struct shape shape, enum fill fill)
+{
+    return (struct tensor){.shape = shape, .fill = fill, .variable = true};
+}
+
+struct tensor kernel_test_mutated(struct shape shape, enum fill fill)
+{
+    return (struct tensor){.shape = shape, .fill = fill, .variable = true, .mutated = true};
+}
+
+static void setup_one(void)
+{
+    open_device(1);
+}
+
+static void setup_two(void)
+{
+    open_device(2);
+}
+
+int kernel_test_main(const char *name, const TTest *const *tests, int n)
+{
+    void (*const setups[])(void) = {setup_one, setup_two};
+    const char *const names[] = {"one thread", "two threads"};
+    Suite *suite = suite_create(name);
+    for (int s = 0; s < ROWS(setups); s++) {
+        TCase *tcase = checks_case(suite, names[s], 120);
+        tcase_add_checked_fixture(tcase, setups[s], close_device);
+        for (int i = 0; i < n; i++)
+            tcase_add_test(tcase, tests[i]);
+    }
+    return checks_run(suite);
 }

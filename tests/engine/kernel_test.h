@@ -9,6 +9,7 @@
 #define TESTS_ENGINE_KERNEL_TEST_H
 
 #include "engine/backend/backend.h"
+#include "tests/lib/checks.h"
 
 enum fill {
     FILL_ABSENT,
@@ -42,12 +43,33 @@ struct kernel_test {
     char impl[64];
 };
 
-/* Opens a device with a team of `n_threads`. */
-void kernel_test_setup(int n_threads);
-void kernel_test_teardown(void);
+/* Tensors for a test's lists. */
+struct tensor kernel_test_activation(struct shape shape);
+struct tensor kernel_test_variable(struct shape shape, enum fill fill);
+struct tensor kernel_test_mutated(struct shape shape, enum fill fill); /* a variable, written */
+
 /* Runs and compares; the test fails on the first difference, naming the op and its shapes. */
 void kernel_test_run(struct kernel_test *test);
 /* Frees what run made. */
 void kernel_test_done(struct kernel_test *test);
+/* Runs and frees once an arrival: plain, blocks of 16 and of 8 channels. */
+void kernel_test_arrivals(const struct kernel_test *test);
+
+enum { KERNEL_TEST_ARRIVALS = 3 };
+extern const int64_t kernel_test_blocks[KERNEL_TEST_ARRIVALS];
+
+#define ROWS(table) (int)(sizeof(table) / sizeof((table)[0]))
+
+/* The test of an op: all rows of its table in one process. */
+#define ALL_ROWS(op, table)                                                                        \
+    START_TEST(op)                                                                                 \
+    {                                                                                              \
+        for (int row = 0; row < ROWS(table); row++)                                                \
+            op##_row(row);                                                                         \
+    }                                                                                              \
+    END_TEST
+
+/* All tests, each on a device with a team of one and with a team of two threads. */
+int kernel_test_main(const char *name, const TTest *const *tests, int n);
 
 #endif
