@@ -22,7 +22,8 @@ struct output {
 int output_open(const char *path, const char *job_name, struct output *ret_output, struct err *err);
 /* Releases the lock. */
 void output_close(struct output *output);
-/* The same for a job that never began: what output_open made goes away again. */
+/* The same for a job that never began: what output_open made goes away again, unless
+ * something was written into it. */
 void output_abandon(struct output *output);
 
 /* Refuses an input of the job (its initial weights) that the job would overwrite. */

@@ -354,9 +354,11 @@ static int open_all(struct trainer *trainer, struct err *err)
         rc = resume(trainer, err);
     if (rc == 0 && trainer->step == 0)
         rc = initialise(trainer, err);
+    if (rc == 0)
+        rc = begin(trainer, err);
     if (rc != 0)
         output_abandon(&trainer->output);
-    return rc != 0 ? rc : begin(trainer, err);
+    return rc;
 }
 
 static void close_all(struct trainer *trainer)

@@ -93,16 +93,22 @@ struct trainer_config run_job_config(const struct job *job, int n_devices, const
     };
 }
 
-void run_job(const char *patch, const char *output, int n_devices, int64_t stop_after,
-             struct run_job *ret_run)
+void run_job_parsed(const struct job *job, const char *output, int n_devices, int64_t stop_after,
+                    struct run_job *ret_run)
 {
-    struct job *job = run_job_parse(patch);
     struct listener listener = {ret_run, stop_after, 0};
     struct trainer_config config = run_job_config(job, n_devices, output);
     memset(ret_run, 0, sizeof *ret_run);
     config.stop = &listener.stop;
     config.sink = (struct trainer_sink){hear, hear_line, &listener};
     ret_run->rc = trainer_run(&config, &ret_run->err);
+}
+
+void run_job(const char *patch, const char *output, int n_devices, int64_t stop_after,
+             struct run_job *ret_run)
+{
+    struct job *job = run_job_parse(patch);
+    run_job_parsed(job, output, n_devices, stop_after, ret_run);
     job_free(job);
 }
 

@@ -26,6 +26,8 @@ struct job *run_job_parse(const char *patch);
  * report of that step; 0: never. */
 void run_job(const char *patch, const char *output, int n_devices, int64_t stop_after,
              struct run_job *ret_run);
+void run_job_parsed(const struct job *job, const char *output, int n_devices, int64_t stop_after,
+                    struct run_job *ret_run);
 /* The same; aborts the test unless the job ends well. */
 void run_job_well(const char *patch, const char *output, int n_devices, struct run_job *ret_run);
 
