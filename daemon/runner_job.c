@@ -224,25 +224,23 @@ static void signal_shim(struct runner_job *job)
         job->stop_asked = false;
 }
 
+/* False: there is no room to watch one more process. */
+static bool watch_shim(struct runner_job *job)
+{
+    if (uv_poll_init(job->runner->loop, &job->poll, job->pidfd) != 0)
+        return false;
+    job->n_handles++;
+    uv_poll_start(&job->poll, UV_READABLE, on_shim_ended);
+    return true;
+}
+
 /* Without a watch for its directory (the user's limit of inotify is reached) a job is still looked
  * at when it ends. */
 static void enter_watched(struct runner_job *job)
 {
-    struct runner_uv *runner = job->runner;
     move(job, WATCHED);
-    job->watch = inotify_add_watch(runner->inotify_fd, job->dir,
+    job->watch = inotify_add_watch(job->runner->inotify_fd, job->dir,
                                    IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_ONLYDIR);
-    int rc = uv_poll_init(runner->loop, &job->poll, job->pidfd);
-    if (rc == 0) {
-        job->n_handles++;
-        rc = uv_poll_start(&job->poll, UV_READABLE, on_shim_ended);
-    }
-    if (rc != 0) {
-        struct err err;
-        err_set(&err, ERR_IO, "watching a shim: %s", uv_strerror(rc));
-        job_gone(job, true, &err);
-        return;
-    }
     if (job->stop_asked)
         signal_shim(job);
     runner_job_tick(job);
@@ -251,6 +249,9 @@ static void enter_watched(struct runner_job *job)
 static void enter_waiting(struct runner_job *job)
 {
     move(job, WAITING);
+    if (job->pidfd >= 0)
+        close(job->pidfd);
+    job->pidfd = -1;
     uv_timer_start(&job->timer, on_job_timer, (uint64_t)job->again_ms, 0);
     if (job->again_ms < LOOK_AGAIN_MAX_MS)
         job->again_ms *= 2;
@@ -261,7 +262,7 @@ static void on_pool(uv_work_t *work)
     struct runner_job *job = work->data;
     struct runner_exit ignored;
     job->err.code = 0;
-    job->evidence = EVIDENCE_HIDDEN;
+    job->evidence = EVIDENCE_HIDDEN; /* also of a shim just started that cannot be watched yet */
     job->launch = (struct launch){.pid = 0, .pidfd = -1};
     if (job->spec != NULL) {
         launch_shim(job->runner->shim, job->spec, &job->launch, &job->err);
@@ -280,16 +281,16 @@ static void on_prepared(uv_work_t *work, int status)
     job->pidfd = job->launch.pidfd;
     if (job->launch.pid > 0)
         job->child = job->launch.pid;
-    bool launched = job->spec != NULL;
+    (void)status; /* nothing is ever cancelled */
     free(job->spec);
     job->spec = NULL;
     if (job->runner->closing) {
         runner_job_close(job);
-    } else if (status != 0 || job->err.code != 0) {
+    } else if (job->err.code != 0) {
         job_gone(job, false, &job->err);
-    } else if (job->pidfd >= 0) {
+    } else if (job->pidfd >= 0 && watch_shim(job)) {
         enter_watched(job);
-    } else if (launched || job->evidence == EVIDENCE_HIDDEN) {
+    } else if (job->pidfd >= 0 || job->evidence == EVIDENCE_HIDDEN) {
         enter_waiting(job);
     } else {
         move(job, ENDING);
