@@ -354,7 +354,7 @@ START_TEST(a_running_job_is_taken_up_again)
     box_started(&box, a);
     box_report(&box, a, started);
     box_advance(&box, 2000); /* the offset is written */
-    client_show(&box, &client, a);
+    json_decref(client_show(&box, &client, a));
     box_crash_image(&box, "image");
     restart("image");
     struct box_job *job = box_wait_open(&box, a);
