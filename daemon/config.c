@@ -89,75 +89,79 @@ static int set_path(char **field, const char *value, struct err *err)
     return set_format(field, err, "%s/%s", cwd, value);
 }
 
-enum option_code {
-    OPTION_USER = 256,
-    OPTION_SOCKET,
-    OPTION_STATE,
-    OPTION_CPU_DEVICES,
-    OPTION_GROUP,
-    OPTION_ADMIN_GROUP,
-    OPTION_ALLOW_ROOT_JOBS,
-    OPTION_GRACE,
-    OPTION_WORKER,
-    OPTION_SHIM,
-    OPTION_CHECK_CONFIG,
-    OPTION_HELP,
-    OPTION_VERSION,
-};
+/* ── The options: a row each ── */
 
-static const struct option options[] = {
-    {"user", no_argument, NULL, OPTION_USER},
-    {"socket", required_argument, NULL, OPTION_SOCKET},
-    {"state", required_argument, NULL, OPTION_STATE},
-    {"cpu-devices", required_argument, NULL, OPTION_CPU_DEVICES},
-    {"group", required_argument, NULL, OPTION_GROUP},
-    {"admin-group", required_argument, NULL, OPTION_ADMIN_GROUP},
-    {"allow-root-jobs", no_argument, NULL, OPTION_ALLOW_ROOT_JOBS},
-    {"grace", required_argument, NULL, OPTION_GRACE},
-    {"worker", required_argument, NULL, OPTION_WORKER},
-    {"shim", required_argument, NULL, OPTION_SHIM},
-    {"check-config", no_argument, NULL, OPTION_CHECK_CONFIG},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0},
-};
-
-static int read_option(struct config *config, int code, const char *value, struct err *err)
-{
-    switch ((enum option_code)code) {
-    case OPTION_USER:
-        config->user_mode = true;
-        return 0;
-    case OPTION_ALLOW_ROOT_JOBS:
-        config->allow_root_jobs = true;
-        return 0;
-    case OPTION_CHECK_CONFIG:
-        config->check_only = true;
-        return 0;
-    case OPTION_HELP:
-        config->show_help = true;
-        return 0;
-    case OPTION_VERSION:
-        config->show_version = true;
-        return 0;
-    case OPTION_SOCKET:
-        return set_path(&config->socket, value, err);
-    case OPTION_STATE:
-        return set_path(&config->state, value, err);
-    case OPTION_WORKER:
-        return set_path(&config->worker, value, err);
-    case OPTION_SHIM:
-        return set_path(&config->shim, value, err);
-    case OPTION_GROUP:
-        return set_text(&config->group.name, value, err);
-    case OPTION_ADMIN_GROUP:
-        return set_text(&config->admin_group.name, value, err);
-    case OPTION_CPU_DEVICES:
-        return read_number("--cpu-devices", value, 1, LIMIT_DEVICES, &config->cpu_devices, err);
-    case OPTION_GRACE:
-        return read_number("--grace", value, 1, 3600, &config->grace_s, err);
+#define FLAG(function, field)                                                                      \
+    static int function(struct config *config, const char *value, struct err *err)                 \
+    {                                                                                              \
+        (void)value;                                                                               \
+        (void)err;                                                                                 \
+        config->field = true;                                                                      \
+        return 0;                                                                                  \
     }
-    return err_set(err, ERR_USAGE, "try traind --help");
+#define PATH(function, field)                                                                      \
+    static int function(struct config *config, const char *value, struct err *err)                 \
+    {                                                                                              \
+        return set_path(&config->field, value, err);                                               \
+    }
+
+FLAG(set_user, user_mode)
+FLAG(set_allow_root_jobs, allow_root_jobs)
+FLAG(set_check_only, check_only)
+FLAG(set_help, show_help)
+FLAG(set_version, show_version)
+PATH(set_socket, socket)
+PATH(set_state, state)
+PATH(set_worker, worker)
+PATH(set_shim, shim)
+
+static int set_group(struct config *config, const char *value, struct err *err)
+{
+    return set_text(&config->group.name, value, err);
+}
+
+static int set_admin_group(struct config *config, const char *value, struct err *err)
+{
+    return set_text(&config->admin_group.name, value, err);
+}
+
+static int set_cpu_devices(struct config *config, const char *value, struct err *err)
+{
+    return read_number("--cpu-devices", value, 1, LIMIT_DEVICES, &config->cpu_devices, err);
+}
+
+static int set_grace(struct config *config, const char *value, struct err *err)
+{
+    return read_number("--grace", value, 1, 3600, &config->grace_s, err);
+}
+
+static const struct row {
+    const char *name;
+    int has_argument;
+    int (*set)(struct config *config, const char *value, struct err *err);
+} rows[] = {
+    {"user", no_argument, set_user},         {"socket", required_argument, set_socket},
+    {"state", required_argument, set_state}, {"cpu-devices", required_argument, set_cpu_devices},
+    {"group", required_argument, set_group}, {"allow-root-jobs", no_argument, set_allow_root_jobs},
+    {"grace", required_argument, set_grace}, {"worker", required_argument, set_worker},
+    {"shim", required_argument, set_shim},   {"check-config", no_argument, set_check_only},
+    {"help", no_argument, set_help},         {"version", no_argument, set_version},
+};
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+static int read_options(int argc, char **argv, struct config *config, struct err *err)
+{
+    struct option options[N_ROWS + 1] = {0};
+    int at, rc = 0;
+    for (int i = 0; i < N_ROWS; i++)
+        options[i] = (struct option){rows[i].name, rows[i].has_argument, NULL, i};
+    optind = 0; /* from the beginning, also a second time in one process */
+    while (rc == 0 && (at = getopt_long(argc, argv, "", options, NULL)) != -1)
+        rc = at < N_ROWS ? rows[at].set(config, optarg, err)
+                         : err_set(err, ERR_USAGE, "try traind --help"); /* '?' */
+    if (rc == 0 && optind < argc)
+        rc = err_set(err, ERR_USAGE, "unexpected argument \"%s\": try traind --help", argv[optind]);
+    return rc;
 }
 
 static int default_socket(struct config *config, struct err *err)
@@ -260,13 +264,8 @@ static int check(struct config *config, struct err *err)
 
 int config_read(int argc, char **argv, struct config *ret_config, struct err *err)
 {
-    int code, rc = 0;
     *ret_config = (struct config){.grace_s = 10};
-    optind = 0;
-    while (rc == 0 && (code = getopt_long(argc, argv, "", options, NULL)) != -1)
-        rc = read_option(ret_config, code, optarg, err);
-    if (rc == 0 && optind < argc)
-        rc = err_set(err, ERR_USAGE, "unexpected argument \"%s\": try traind --help", argv[optind]);
+    int rc = read_options(argc, argv, ret_config, err);
     if (rc != 0 || ret_config->show_help || ret_config->show_version)
         return rc;
     rc = set_defaults(ret_config, err);

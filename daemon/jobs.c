@@ -2,6 +2,7 @@
  * gives up is never committed to the next before that. */
 #include "daemon/jobs.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,6 @@
 #include "daemon/journal.h"
 #include "daemon/log.h"
 #include "daemon/logs.h"
-#include "daemon/sched.h"
 #include "daemon/statedir.h"
 #include "daemon/store_thread.h"
 #include "daemon/verdict.h"
@@ -46,6 +46,13 @@ struct live *jobs_find(struct daemon *daemon, int64_t id)
     struct jobs *jobs = &daemon->jobs;
     size_t at = position(jobs, id);
     return at < jobs->n && jobs->live[at]->record->id == id ? jobs->live[at] : NULL;
+}
+
+const char *jobs_why(const struct live *live, char buf[static 64])
+{
+    if (live == NULL || !live->waits)
+        return NULL;
+    return sched_reason(&live->why, &live->record->want, buf);
 }
 
 static bool holds_devices(const struct live *live)
@@ -282,9 +289,12 @@ void jobs_move(struct daemon *daemon, struct live *live, enum job_state to, cons
 
 /* ── Decisions ── */
 
-static void start(struct daemon *daemon, struct live *live, const struct devlist *got)
+static void start(struct daemon *daemon, struct live *live, devset got)
 {
-    live->record->devices = *got;
+    struct job_record *record = live->record;
+    bool fits = devset_pick(&daemon->devices, &record->want, got, &record->devices);
+    assert(fits);
+    (void)fits;
     jobs_move(daemon, live, STATE_STARTING, NULL, NULL);
 }
 
@@ -307,9 +317,10 @@ void jobs_schedule(struct daemon *daemon)
     sched_decide(&daemon->devices, devset_all(&daemon->devices) & ~jobs->assigned, queue, n);
     for (size_t i = 0; i < n; i++) {
         struct live *live = jobs_find(daemon, queue[i].id);
-        memcpy(live->why, queue[i].reason, sizeof live->why);
+        live->waits = !queue[i].start;
+        live->why = queue[i].why;
         if (queue[i].start)
-            start(daemon, live, &queue[i].got);
+            start(daemon, live, queue[i].got);
     }
     free(queue);
 }
@@ -363,8 +374,9 @@ static void on_report(void *owner, int64_t id, const char *line, size_t size, in
         daemon_fail(daemon, &err);
         return;
     }
-    if (rc != 0)
-        log_warning("job %lld: a report is refused: %s", (long long)id, err.message);
+    if (rc != 0 && !live->refused)
+        log_warning("job %lld: reports are refused: %s", (long long)id, err.message);
+    live->refused |= rc != 0;
     mark_unsaved(daemon, live);
     if (news != JOURNAL_NOTHING)
         watch_news(daemon, live->record, news);

@@ -11,6 +11,7 @@
 
 #include "daemon/job.h"
 #include "daemon/runner.h"
+#include "daemon/sched.h"
 #include "proto/err.h"
 
 struct daemon;
@@ -18,10 +19,12 @@ struct daemon;
 /* A job that has not ended. */
 struct live {
     struct job_record *record;
-    char why[64]; /* queued: the computed reason */
-    bool adopted; /* taken over from an earlier daemon */
-    bool opened;  /* the runner has it (spawn or adopt) */
-    bool unsaved; /* progress or offset that is not in the database yet */
+    struct sched_why why; /* queued and has to wait */
+    bool waits;           /* `why` says for what */
+    bool refused;         /* a report of it was refused, and the log says so */
+    bool adopted;         /* taken over from an earlier daemon */
+    bool opened;          /* the runner has it (spawn or adopt) */
+    bool unsaved;         /* progress or offset that is not in the database yet */
 };
 
 /* Sorted by id; ids only grow, so that a new job goes to the end. */
@@ -38,6 +41,9 @@ extern const struct runner_events jobs_runner_events;
 struct live *jobs_find(struct daemon *daemon, int64_t id);
 /* The live job that holds the device at this position of daemon->devices, or NULL. */
 struct live *jobs_holder(struct daemon *daemon, size_t device);
+
+/* Why a live job waits, in words; NULL if it does not, or `live` is NULL. */
+const char *jobs_why(const struct live *live, char buf[static 64]);
 
 /* Takes over a record (queued, or found unfinished at the start). Errors: ERR_NOMEM. */
 int jobs_add(struct daemon *daemon, struct job_record *record, struct live **ret_live,

@@ -3,6 +3,7 @@
 #include "daemon/listen.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -76,13 +77,30 @@ static int set_access(struct listener *listener, const struct config *config, st
     return 0;
 }
 
+/* Nobody else may be able to put a socket of his own in the place of ours. */
+static int check_directory(const char *socket, struct err *err)
+{
+    struct stat st;
+    char directory[sizeof((struct sockaddr_un *)0)->sun_path];
+    snprintf(directory, sizeof directory, "%s", socket);
+    *strrchr(directory, '/') = '\0';
+    const char *path = directory[0] != '\0' ? directory : "/";
+    if (stat(path, &st) != 0)
+        return err_errno(err, errno, "%s", path);
+    if (st.st_uid != 0 && st.st_uid != geteuid())
+        return err_set(err, ERR_IO, "%s: belongs to uid %u", path, (unsigned)st.st_uid);
+    if ((st.st_mode & 022) != 0 && (st.st_mode & S_ISVTX) == 0)
+        return err_set(err, ERR_IO, "%s: others can write to it", path);
+    return 0;
+}
+
 /* The socket's directory: others may pass (the file has its own mode) in the system daemon. */
 static int make_directory(const struct config *config, struct err *err)
 {
     mode_t before = umask(config->user_mode ? 077 : 022);
     int rc = statedir_make_parents(config->socket, err);
     umask(before);
-    return rc;
+    return rc != 0 ? rc : check_directory(config->socket, err);
 }
 
 static int bind_and_listen(struct listener *listener, const struct config *config, struct err *err)

@@ -13,9 +13,9 @@
 #include "daemon/log.h"
 #include <config.h>
 
-struct signals {
-    uv_signal_t term, interrupt;
-};
+static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
+enum { DESCRIPTORS = 4096 };
+enum { N_SIGNALS = sizeof stop_signals / sizeof stop_signals[0] };
 
 static void on_signal(uv_signal_t *handle, int signum)
 {
@@ -24,25 +24,25 @@ static void on_signal(uv_signal_t *handle, int signum)
 }
 
 /* The handles do not keep the loop alive: it ends when the daemon has closed its own. */
-static void catch_signals(uv_loop_t *loop, struct signals *signals, struct daemon *daemon)
+static void catch_signals(uv_loop_t *loop, uv_signal_t handles[N_SIGNALS], struct daemon *daemon)
 {
     signal(SIGPIPE, SIG_IGN);
-    uv_signal_init(loop, &signals->term);
-    uv_signal_init(loop, &signals->interrupt);
-    signals->term.data = signals->interrupt.data = daemon;
-    uv_signal_start(&signals->term, on_signal, SIGTERM);
-    uv_signal_start(&signals->interrupt, on_signal, SIGINT);
-    uv_unref((uv_handle_t *)&signals->term);
-    uv_unref((uv_handle_t *)&signals->interrupt);
+    for (int i = 0; i < N_SIGNALS; i++) {
+        uv_signal_init(loop, &handles[i]);
+        handles[i].data = daemon;
+        uv_signal_start(&handles[i], on_signal, stop_signals[i]);
+        uv_unref((uv_handle_t *)&handles[i]);
+    }
 }
 
+/* Enough for all sessions and jobs; not more, for jobs inherit it. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= DESCRIPTORS)
+        return;
+    limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void on_closed(void *owner)
@@ -53,7 +53,7 @@ static void on_closed(void *owner)
 static int serve(const struct config *config, struct err *err)
 {
     uv_loop_t loop;
-    struct signals signals;
+    uv_signal_t signals[N_SIGNALS];
     struct runner *runner = NULL;
     struct daemon *daemon = NULL;
     int status = 0;
@@ -63,12 +63,12 @@ static int serve(const struct config *config, struct err *err)
     if (rc == 0)
         rc = daemon_open(&loop, config, runner, &daemon, err);
     if (rc == 0) {
-        catch_signals(&loop, &signals, daemon);
+        catch_signals(&loop, signals, daemon);
         daemon_start(daemon);
         uv_run(&loop, UV_RUN_DEFAULT);
         status = daemon_free(daemon);
-        uv_close((uv_handle_t *)&signals.term, NULL);
-        uv_close((uv_handle_t *)&signals.interrupt, NULL);
+        for (int i = 0; i < N_SIGNALS; i++)
+            uv_close((uv_handle_t *)&signals[i], NULL);
     } else if (runner != NULL) {
         runner->close(runner, on_closed);
     }

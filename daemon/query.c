@@ -13,6 +13,7 @@ enum { LIST_DEFAULT = 100, LIST_MAX = 1000 };
 /* The row is what is committed; progress since then, and why it waits, is in memory. */
 json_t *query_record(struct daemon *daemon, struct job_record *record, const struct peer *peer)
 {
+    char why[64];
     const struct live *live = jobs_find(daemon, record->id);
     if (live != NULL && live->unsaved) {
         json_decref(record->progress);
@@ -20,8 +21,7 @@ json_t *query_record(struct daemon *daemon, struct job_record *record, const str
         record->progress = json_incref(live->record->progress);
         record->losses = json_incref(live->record->losses);
     }
-    const char *why = live != NULL && live->why[0] != '\0' ? live->why : NULL;
-    return record_json(record, why, peer_owns(peer, record->uid));
+    return record_json(record, jobs_why(live, why), peer_owns(peer, record->uid));
 }
 
 int query_records_add(void *arg, struct job_record *record, struct err *err)

@@ -6,20 +6,29 @@
 
 void sched_decide(const struct devlist *devices, devset free, struct sched_job *jobs, size_t n)
 {
-    const struct sched_job *head = NULL; /* the first that has to wait */
+    int64_t head = 0; /* the first that has to wait */
     for (size_t i = 0; i < n; i++) {
         struct sched_job *job = &jobs[i];
-        job->start = head == NULL && devset_pick(devices, job->want, free, &job->got);
+        struct devlist got;
+        job->why = (struct sched_why){.behind = head};
+        job->start = head == 0 && devset_pick(devices, job->want, free, &got);
         if (job->start) {
-            job->reason[0] = '\0';
-            free &= ~devset_of(devices, &job->got);
-        } else if (head == NULL) {
-            head = job;
-            snprintf(job->reason, sizeof job->reason, "waiting for %zu of %zu device%s",
-                     devset_available(devices, job->want, free), job->want->n,
-                     job->want->n == 1 ? "" : "s");
-        } else {
-            snprintf(job->reason, sizeof job->reason, "behind job %" PRId64, head->id);
+            job->got = devset_of(devices, &got);
+            free &= ~job->got;
+        } else if (head == 0) {
+            head = job->id;
+            job->why.available = devset_available(devices, job->want, free);
         }
     }
+}
+
+const char *sched_reason(const struct sched_why *why, const struct devlist *want,
+                         char buf[static 64])
+{
+    if (why->behind != 0)
+        snprintf(buf, 64, "behind job %" PRId64, why->behind);
+    else
+        snprintf(buf, 64, "waiting for %zu of %zu device%s", why->available, want->n,
+                 want->n == 1 ? "" : "s");
+    return buf;
 }

@@ -12,16 +12,26 @@
 
 #include "daemon/devset.h"
 
+/* Why a job has to wait: behind another, or for devices. */
+struct sched_why {
+    int64_t behind;   /* the job at the head, or 0 */
+    size_t available; /* of the devices that it wants; behind = 0 */
+};
+
 struct sched_job {
     int64_t id;
     const struct devlist *want;
     /* The answer: */
     bool start;
-    struct devlist got; /* with `start`, in the order of `want` */
-    char reason[64];    /* without: "waiting for 2 of 4 devices", "behind job 17" */
+    devset got;           /* with `start`; devset_pick from it gives the list in its order */
+    struct sched_why why; /* without */
 };
 
 /* Decides for the `n` queued jobs, in the queue's order. `free`: devices of no live job. */
 void sched_decide(const struct devlist *devices, devset free, struct sched_job *jobs, size_t n);
+
+/* "waiting for 2 of 4 devices", "behind job 17"; returns `buf`. */
+const char *sched_reason(const struct sched_why *why, const struct devlist *want,
+                         char buf[static 64]);
 
 #endif

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int make(const char *path, struct err *err)
+static int make(const char *path, mode_t mode, struct err *err)
 {
-    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+    if (mkdir(path, mode) == 0 || errno == EEXIST)
         return 0;
     return err_errno(err, errno, "%s", path);
 }
@@ -28,7 +28,7 @@ int statedir_make_parents(const char *path, struct err *err)
          slash = strchr(slash + 1, '/')) {
         memcpy(part, path, (size_t)(slash - path));
         part[slash - path] = '\0';
-        rc = make(part, err);
+        rc = make(part, 0755, err);
     }
     return rc;
 }
@@ -68,11 +68,13 @@ int statedir_open(const char *path, int *ret_fd, struct err *err)
     char jobs[PATH_MAX];
     if ((size_t)snprintf(jobs, sizeof jobs, "%s/jobs", path) >= sizeof jobs - 64)
         return err_set(err, ERR_IO, "the path is too long: %.200s…", path);
-    int rc = statedir_make_parents(jobs, err);
+    int rc = statedir_make_parents(path, err);
+    if (rc == 0)
+        rc = make(path, 0700, err);
     if (rc == 0)
         rc = check_owned(path, err);
     if (rc == 0)
-        rc = make(jobs, err);
+        rc = make(jobs, 0700, err);
     return rc != 0 ? rc : take_lock(path, ret_fd, err);
 }
 

@@ -15,7 +15,7 @@ int statedir_open(const char *path, int *ret_fd, struct err *err);
 /* "STATE/jobs/ID" for a job, or "STATE/jobs/ID/FILE"; `file` NULL: the directory. Returns `buf`. */
 const char *statedir_job(const char *state, int64_t id, const char *file, char *buf, size_t size);
 
-/* Makes the missing parents of `path`; the last one made is 0700. Errors: ERR_IO. */
+/* Makes the missing parents of `path`, 0755 less the umask. Errors: ERR_IO. */
 int statedir_make_parents(const char *path, struct err *err);
 
 #endif

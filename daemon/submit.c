@@ -111,6 +111,7 @@ static void accept_new(struct submission *submission)
     struct daemon *daemon = submission->daemon;
     struct err err = ERR_INIT;
     struct live *live;
+    char why[64];
     if (jobs_add(daemon, submission->record, &live, &err) != 0) {
         daemon_fail(daemon, &err); /* it is committed: the next daemon runs it */
         return;
@@ -118,8 +119,7 @@ static void accept_new(struct submission *submission)
     submission->record = NULL;
     jobs_schedule(daemon); /* first: the event tells why it waits */
     watch_moved(daemon, live->record, &submission->transition);
-    call_reply(submission->call,
-               answer(live->record->id, STATE_QUEUED, live->why[0] != '\0' ? live->why : NULL));
+    call_reply(submission->call, answer(live->record->id, STATE_QUEUED, jobs_why(live, why)));
     submission->call = NULL;
 }
 
@@ -130,10 +130,11 @@ static void submission_done(struct store_request *base, const struct err *err)
     if (err->code == 0 && !submission->known && !submission->daemon->stopping)
         accept_new(submission);
     if (submission->call != NULL && err->code == 0) {
-        const struct live *live = jobs_find(submission->daemon, record->id);
-        bool waits = record->state == STATE_QUEUED && live != NULL && live->why[0] != '\0';
+        char buf[64];
+        const char *why = jobs_why(jobs_find(submission->daemon, record->id), buf);
+        bool queued = record->state == STATE_QUEUED;
         call_reply(submission->call,
-                   answer(record->id, record->state, waits ? live->why : record->reason));
+                   answer(record->id, record->state, queued ? why : record->reason));
     } else if (submission->call != NULL) {
         call_fail(submission->call, err);
     }
@@ -222,6 +223,7 @@ static int read_document(struct daemon *daemon, struct submission *submission, s
 static json_t *forecast(struct daemon *daemon, const struct devlist *want)
 {
     struct sched_job queue[2] = {0};
+    char reason[64];
     size_t n = 0;
     for (size_t i = 0; i < daemon->jobs.n && n == 0; i++)
         if (daemon->jobs.live[i]->record->state == STATE_QUEUED)
@@ -229,9 +231,9 @@ static json_t *forecast(struct daemon *daemon, const struct devlist *want)
                                             .want = &daemon->jobs.live[i]->record->want};
     queue[n++].want = want;
     sched_decide(&daemon->devices, devset_all(&daemon->devices) & ~daemon->jobs.assigned, queue, n);
-    const char *reason = queue[n - 1].reason;
+    const struct sched_job *last = &queue[n - 1];
     return json_pack("{s:b, s:I, s:o}", "valid", 1, "n_devices", (json_int_t)want->n, "reason",
-                     record_text(reason[0] != '\0' ? reason : NULL));
+                     record_text(last->start ? NULL : sched_reason(&last->why, want, reason)));
 }
 
 int submit_call(struct daemon *daemon, struct call *call, struct err *err)

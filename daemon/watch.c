@@ -103,8 +103,8 @@ void watch_moved(struct daemon *daemon, const struct job_record *record,
                  const struct job_transition *transition)
 {
     struct session *session, *next;
-    const struct live *live = jobs_find(daemon, record->id);
-    const char *why = live != NULL && live->why[0] != '\0' ? live->why : NULL;
+    char buf[64];
+    const char *why = jobs_why(jobs_find(daemon, record->id), buf);
     for (session = session_first(daemon); session != NULL; session = next) {
         struct watch *watch = *session_watch(session);
         next = session_next(session); /* sending can close this one, no other */

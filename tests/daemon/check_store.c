@@ -2,10 +2,13 @@
  * stays as it is, and requests share commits without sharing failures. */
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -274,6 +277,75 @@ START_TEST(one_failure_leaves_the_others)
 }
 END_TEST
 
+/* One file-size limit plays the full disk: SQLite sees a write fail. */
+static void set_file_limit(rlim_t bytes)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static int count_run(struct store_request *base, struct store *store, struct err *err)
+{
+    int64_t count[STATE_COUNT];
+    (void)base;
+    return store_count_states(store, count, err);
+}
+
+static void submit(struct store_thread *thread, struct insertion *insertion, enum store_kind kind)
+{
+    *insertion = (struct insertion){.base = {.kind = kind,
+                                             .run = kind == STORE_READ ? count_run : insertion_run,
+                                             .done = insertion_done}};
+    store_thread_submit(thread, &insertion->base);
+}
+
+static void wait_for(uv_loop_t *loop, const struct insertion *insertion)
+{
+    while (insertion->order == 0)
+        uv_run(loop, UV_RUN_ONCE);
+}
+
+START_TEST(on_a_full_disk_moves_wait_and_reads_go_on)
+{
+    static struct insertion first, move, write, read;
+    char wal[PATH_MAX + 8];
+    struct stat st;
+    struct store_thread *thread;
+    struct err err = ERR_INIT;
+    uv_loop_t loop;
+    bool closed = false;
+    int64_t count[STATE_COUNT];
+    signal(SIGXFSZ, SIG_IGN);
+    uv_loop_init(&loop);
+    ck_assert_int_eq(store_thread_start(&loop, must_open(), &thread, &err), 0);
+    submit(thread, &first, STORE_WRITE);
+    wait_for(&loop, &first);
+    snprintf(wal, sizeof wal, "%s-wal", path);
+    ck_assert_int_eq(stat(wal, &st), 0);
+    set_file_limit((rlim_t)st.st_size);
+    submit(thread, &move, STORE_MUST);
+    submit(thread, &write, STORE_WRITE);
+    wait_for(&loop, &write);
+    ck_assert_int_ne(write.base.err.code, 0);
+    submit(thread, &read, STORE_READ);
+    wait_for(&loop, &read);
+    ck_assert_int_eq(read.base.err.code, 0);
+    ck_assert_int_eq(move.order, 0);
+    set_file_limit(RLIM_INFINITY);
+    wait_for(&loop, &move);
+    ck_assert_int_eq(move.base.err.code, 0);
+    store_thread_stop(thread, on_closed, &closed);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
+    struct store *store = must_open();
+    ck_assert_int_eq(store_count_states(store, count, &err), 0);
+    ck_assert_int_eq(count[STATE_QUEUED], 2);
+    store_close(store);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("store");
@@ -291,5 +363,6 @@ int main(void)
     tcase = checks_case(suite, "thread", 0);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, one_failure_leaves_the_others);
+    tcase_add_test(tcase, on_a_full_disk_moves_wait_and_reads_go_on);
     return checks_run(suite);
 }

@@ -76,3 +76,9 @@ TESTS += tests/daemon/check_tail
 tests_daemon_check_tail_SOURCES = tests/daemon/check_tail.c
 tests_daemon_check_tail_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_tail_LDADD = daemon/libdaemon.a $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_config
+TESTS += tests/daemon/check_config
+tests_daemon_check_config_SOURCES = tests/daemon/check_config.c
+tests_daemon_check_config_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_config_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
