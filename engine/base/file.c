@@ -1,3 +1,4 @@
+/* file.c: see file.h. */
 #define _GNU_SOURCE /* nftw */
 #include "engine/base/file.h"
 

@@ -1,3 +1,4 @@
+/* hash.c: XXH64: four lanes over blocks of 32 bytes, merged, then the rest, then an avalanche. */
 #include "engine/base/hash.h"
 
 #include <endian.h>

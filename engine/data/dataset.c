@@ -1,3 +1,5 @@
+/* dataset.c: what is the same for every format: the transform, one-hot rows, the table of formats.
+ */
 #include "engine/data/dataset.h"
 
 #include <stdio.h>

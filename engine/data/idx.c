@@ -1,3 +1,5 @@
+/* idx.c: header first, then the question whether a file of this size can hold what it says, only
+ * then memory. zlib reads plain and gz files alike. */
 #include "engine/data/idx.h"
 
 #include <endian.h>

@@ -1,3 +1,4 @@
+/* order.c: see order.h. */
 #include "engine/data/order.h"
 
 #include "engine/base/rng.h"

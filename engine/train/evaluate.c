@@ -1,3 +1,5 @@
+/* evaluate.c: sums over batches are divided once, so that a short last batch weighs what it should.
+ */
 #include "engine/train/evaluate.h"
 
 #include <math.h>

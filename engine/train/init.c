@@ -1,3 +1,4 @@
+/* init.c: see init.h. */
 #include "engine/train/init.h"
 
 #include <assert.h>

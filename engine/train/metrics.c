@@ -1,3 +1,4 @@
+/* metrics.c: rows are printed into a buffer on the stack: logging a step allocates nothing. */
 #include "engine/train/metrics.h"
 
 #include <errno.h>

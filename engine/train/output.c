@@ -1,3 +1,4 @@
+/* output.c: the lock is flock on PATH/lock: it goes with its process, however that ends. */
 #include "engine/train/output.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* prepare.c: see prepare.h. */
 #include "engine/train/prepare.h"
 
 #include <string.h>

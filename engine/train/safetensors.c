@@ -160,9 +160,8 @@ static int read_tensor(const struct safetensors *file, const char *name, const j
                        struct err *err)
 {
     tensor->name = name;
-    if (!json_is_object(entry) || json_object_size(entry) != 3)
-        return FAULT(file, err, "tensor \"%.128s\": want exactly dtype, shape and data_offsets",
-                     name);
+    if (!json_is_object(entry))
+        return FAULT(file, err, "tensor \"%.128s\" is not described by an object", name);
     int rc = read_dtype(file, entry, tensor, err);
     if (rc == 0)
         rc = read_shape(file, entry, tensor, err);
@@ -205,8 +204,8 @@ static int check_cover(const struct safetensors *file, const uint8_t *data, size
         const struct safetensor *tensor = &file->tensors[i];
         size_t begin = (size_t)((const uint8_t *)tensor->data - data);
         if (begin != covered)
-            return FAULT(file, err, "tensor \"%.128s\" begins at byte %zu, want %zu: a %s",
-                         tensor->name, begin, covered, begin < covered ? "overlap" : "hole");
+            return FAULT(file, err, "tensor \"%.128s\" begins at byte %zu, want %zu: %s",
+                         tensor->name, begin, covered, begin < covered ? "an overlap" : "a hole");
         covered += tensor->bytes;
     }
     if (covered != data_bytes)

@@ -1,3 +1,4 @@
+/* snapshot.c: see snapshot.h. */
 #include "engine/train/snapshot.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* trace.c: see trace.h. */
 #include "engine/train/trace.h"
 
 #include <stdio.h>
