@@ -140,12 +140,21 @@ static const struct row {
     int has_argument;
     int (*set)(struct config *config, const char *value, struct err *err);
 } rows[] = {
-    {"user", no_argument, set_user},         {"socket", required_argument, set_socket},
-    {"state", required_argument, set_state}, {"cpu-devices", required_argument, set_cpu_devices},
-    {"group", required_argument, set_group}, {"allow-root-jobs", no_argument, set_allow_root_jobs},
-    {"grace", required_argument, set_grace}, {"worker", required_argument, set_worker},
-    {"shim", required_argument, set_shim},   {"check-config", no_argument, set_check_only},
-    {"help", no_argument, set_help},         {"version", no_argument, set_version},
+    // clang-format off
+    {"user", no_argument, set_user},
+    {"socket", required_argument, set_socket},
+    {"state", required_argument, set_state},
+    {"cpu-devices", required_argument, set_cpu_devices},
+    {"group", required_argument, set_group},
+    {"admin-group", required_argument, set_admin_group},
+    {"allow-root-jobs", no_argument, set_allow_root_jobs},
+    {"grace", required_argument, set_grace},
+    {"worker", required_argument, set_worker},
+    {"shim", required_argument, set_shim},
+    {"check-config", no_argument, set_check_only},
+    {"help", no_argument, set_help},
+    {"version", no_argument, set_version},
+    // clang-format on
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 

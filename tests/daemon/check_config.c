@@ -68,7 +68,7 @@ START_TEST(defaults_of_a_user)
     setenv("XDG_RUNTIME_DIR", "/run/user/5", 1);
     setenv("XDG_STATE_HOME", "/home/a/state", 1);
     ck_assert_int_eq(read_line("--user", &config, &err), 0);
-    ck_assert(config.user_mode && !config.has_gid && config.grace_s == 10);
+    ck_assert(config.user_mode && !config.group.exists && config.grace_s == 10);
     ck_assert_int_eq(config.cpu_devices, 0);
     ck_assert_str_eq(config.socket, "/run/user/5/traind/traind.sock");
     ck_assert_str_eq(config.state, "/home/a/state/traind");
