@@ -20,83 +20,79 @@ const char *journal_news_name(enum journal_news news)
 }
 
 /* A number that was not given (NAN) leaves the key as it is. */
-static void put_number(json_t *object, const char *key, double value)
+static int put_number(json_t *object, const char *key, double value)
 {
-    if (isfinite(value))
-        json_object_set_new(object, key, json_real(value));
+    return isfinite(value) ? json_object_set_new(object, key, json_real(value)) : 0;
 }
 
-static void put_integer(json_t *object, const char *key, int64_t value)
+static int put_integer(json_t *object, const char *key, int64_t value)
 {
-    json_object_set_new(object, key, json_integer(value));
+    return json_object_set_new(object, key, json_integer(value));
 }
 
 /* Losses are spread evenly over all steps, so the curve keeps its shape however long the job. */
-static void put_loss(struct job_record *record, int64_t step, double loss)
+static int put_loss(struct job_record *record, int64_t step, double loss)
 {
     int64_t steps = json_integer_value(json_object_get(record->progress, "steps"));
     int64_t stride = steps / JOURNAL_LOSSES + 1;
     size_t n = json_array_size(record->losses);
-    json_t *last = json_array_get(json_array_get(record->losses, n - 1), 0);
+    const json_t *last = n > 0 ? json_array_get(record->losses, n - 1) : NULL;
     if (!isfinite(loss) || n >= (size_t)2 * JOURNAL_LOSSES)
-        return;
-    if (n > 0 && step < json_integer_value(last) + stride)
-        return;
-    json_array_append_new(record->losses, json_pack("[I, f]", (json_int_t)step, loss));
+        return 0;
+    if (last != NULL && step < json_integer_value(json_array_get(last, 0)) + stride)
+        return 0;
+    return json_array_append_new(record->losses, json_pack("[I, f]", (json_int_t)step, loss));
 }
 
 static int replace(char **text, const char *with)
 {
     char *copy = strdup(with);
     if (copy == NULL)
-        return ERR_NOMEM;
+        return -1;
     free(*text);
     *text = copy;
     return 0;
 }
 
+/* Each returns 0, or nonzero without memory. */
 static int enter_started(struct job_record *record, const struct report *report)
 {
-    put_integer(record->progress, "step", report->resumed_step);
-    put_integer(record->progress, "steps", report->steps);
-    put_integer(record->progress, "epochs", report->epochs);
-    put_integer(record->progress, "resumed_step", report->resumed_step);
-    return report->path[0] == '/' ? replace(&record->output, report->path) : 0;
+    return put_integer(record->progress, "step", report->resumed_step) |
+           put_integer(record->progress, "steps", report->steps) |
+           put_integer(record->progress, "epochs", report->epochs) |
+           put_integer(record->progress, "resumed_step", report->resumed_step) |
+           (report->path[0] == '/' ? replace(&record->output, report->path) : 0);
 }
 
 static int enter_progress(struct job_record *record, const struct report *report)
 {
-    put_integer(record->progress, "step", report->step);
-    put_integer(record->progress, "epoch", report->epoch);
-    put_number(record->progress, "loss", report->loss);
-    put_number(record->progress, "samples_per_second", report->samples_per_second);
-    put_number(record->progress, "seconds_left", report->seconds_left);
-    put_loss(record, report->step, report->loss);
-    return 0;
+    return put_integer(record->progress, "step", report->step) |
+           put_integer(record->progress, "epoch", report->epoch) |
+           put_number(record->progress, "loss", report->loss) |
+           put_number(record->progress, "samples_per_second", report->samples_per_second) |
+           put_number(record->progress, "seconds_left", report->seconds_left) |
+           put_loss(record, report->step, report->loss);
 }
 
 static int enter_validation(struct job_record *record, const struct report *report)
 {
-    put_number(record->progress, "validation_loss", report->validation_loss);
-    put_number(record->progress, "accuracy", report->accuracy);
-    return 0;
+    return put_number(record->progress, "validation_loss", report->validation_loss) |
+           put_number(record->progress, "accuracy", report->accuracy);
 }
 
 static int enter_checkpoint(struct job_record *record, const struct report *report)
 {
-    put_integer(record->progress, "checkpoint_step", report->step);
-    return 0;
+    return put_integer(record->progress, "checkpoint_step", report->step);
 }
 
 static int enter_done(struct job_record *record, const struct report *report)
 {
     record->outcome = OUTCOME_DONE;
-    put_integer(record->progress, "step", report->step);
-    put_number(record->progress, "seconds_left", 0);
-    enter_validation(record, report);
     json_decref(record->confusion);
     record->confusion = json_incref(report->confusion);
-    return report->path[0] != '\0' ? replace(&record->weights, report->path) : 0;
+    return put_integer(record->progress, "step", report->step) |
+           put_number(record->progress, "seconds_left", 0) | enter_validation(record, report) |
+           (report->path[0] != '\0' ? replace(&record->weights, report->path) : 0);
 }
 
 static int enter_failed(struct job_record *record, const struct report *report)
@@ -104,7 +100,7 @@ static int enter_failed(struct job_record *record, const struct report *report)
     json_t *said = json_pack("{s:s, s:s, s:s}", "code", err_name(report->err.code), "message",
                              report->err.message, "path", report->err.path);
     if (said == NULL)
-        return ERR_NOMEM;
+        return -1;
     record->outcome = OUTCOME_FAILED;
     json_decref(record->exit);
     record->exit = said;
@@ -135,11 +131,11 @@ int journal_enter(struct job_record *record, const char *line, size_t size, int6
         record->progress = json_object();
     if (record->losses == NULL)
         record->losses = json_array();
-    rc = record->progress != NULL && record->losses != NULL
-             ? entries[report.type].enter(record, &report)
-             : ERR_NOMEM;
-    if (rc == 0)
+    if (record->progress == NULL || record->losses == NULL ||
+        entries[report.type].enter(record, &report) != 0)
+        rc = err_set(err, ERR_NOMEM, "out of memory");
+    else
         *ret_news = entries[report.type].news;
     report_done(&report);
-    return rc == 0 ? 0 : err_set(err, rc, "out of memory");
+    return rc;
 }

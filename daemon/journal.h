@@ -20,8 +20,8 @@ enum journal_news {
 const char *journal_news_name(enum journal_news news); /* "progress" */
 
 /* Enters one line of report.jsonl; `next` is the offset behind it and becomes report_offset also
- * when the line is refused: it is a user's word, and a bad one is skipped. Errors: ERR_PARSE,
- * ERR_NOMEM (nothing but the offset has changed). */
+ * when the line is refused: it is a user's word, and a bad one is skipped. Errors: ERR_PARSE
+ * (nothing but the offset has changed), ERR_NOMEM (some of the line is entered). */
 int journal_enter(struct job_record *record, const char *line, size_t size, int64_t next,
                   enum journal_news *ret_news, struct err *err);
 

@@ -81,7 +81,10 @@ static json_t *cores_json(const struct inventory_device *device)
 {
     json_t *cores = json_array();
     for (size_t i = 0; i < device->n_cores; i++)
-        json_array_append_new(cores, json_integer(device->cores[i]));
+        if (json_array_append_new(cores, json_integer(device->cores[i])) != 0) {
+            json_decref(cores);
+            return NULL;
+        }
     return cores;
 }
 
@@ -104,7 +107,11 @@ static int devices_call(struct daemon *daemon, struct call *call, struct err *er
     (void)err;
     json_t *list = json_array();
     for (size_t i = 0; i < daemon->devices.n; i++)
-        json_array_append_new(list, device_json(daemon, i));
+        if (json_array_append_new(list, device_json(daemon, i)) != 0) {
+            json_decref(list);
+            list = NULL;
+            break;
+        }
     call_reply(call, json_pack("{s:o}", "devices", list));
     return 0;
 }

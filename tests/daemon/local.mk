@@ -82,3 +82,16 @@ TESTS += tests/daemon/check_config
 tests_daemon_check_config_SOURCES = tests/daemon/check_config.c
 tests_daemon_check_config_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_config_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_record
+TESTS += tests/daemon/check_record
+tests_daemon_check_record_SOURCES = tests/daemon/check_record.c
+tests_daemon_check_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_record_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_daemon_check_record_LDADD = $(DAEMON_LIBS) tests/lib/liboom.a $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_rights
+TESTS += tests/daemon/check_rights
+tests_daemon_check_rights_SOURCES = tests/daemon/check_rights.c tests/daemon/box.c tests/daemon/box.h
+tests_daemon_check_rights_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_rights_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)

@@ -1,0 +1,98 @@
+/* What other users may see and do, over connections whose credentials the kernel keeps. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/daemon/box.h"
+#include "tests/lib/checks.h"
+
+static struct box box;
+static struct client client;
+
+static void setup(void)
+{
+    box_start(&box, "a", 4);
+    client_open(&box, &client);
+}
+
+static void teardown(void)
+{
+    client_close(&client);
+    box_stop(&box);
+    checks_scratch_remove();
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value != NULL ? value : "null";
+}
+
+static int64_t integer(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+START_TEST(others_see_that_a_job_is_there_and_no_more)
+{
+    static const char *const hidden[] = {"name",    "cwd",       "output", "progress", "exit",
+                                         "weights", "confusion", "losses", "document", "history"};
+    static const char *const shown[] = {"id",        "user",    "state", "devices",
+                                        "submitted", "started", "ended", "n_devices"};
+    struct client other;
+    int64_t id = client_submit(&box, &client, 1);
+    box_wait_open(&box, id);
+    client_open_as(&box, &other, 65534);
+    json_t *record = client_show(&box, &other, id);
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        ck_assert_msg(json_object_get(record, hidden[i]) == NULL, "%s", hidden[i]);
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++)
+        ck_assert_msg(json_object_get(record, shown[i]) != NULL, "%s", shown[i]);
+    json_decref(record);
+    client_error(&box, &other, "job.logs", json_pack("{s:i}", "id", 1), "denied");
+    client_error(&box, &other, "job.cancel", json_pack("{s:[i]}", "ids", 1), "denied");
+    json_t *info = client_result(&box, &other, "server.info", NULL);
+    ck_assert(json_is_false(json_object_get(info, "administrator")));
+    ck_assert_int_eq(integer(info, "uid"), 65534);
+    json_decref(info);
+    json_decref(client_result(&box, &other, "job.watch", NULL));
+    box_started(&box, id);
+    box_report(&box, id, "{\"type\":\"progress\",\"step\":1,\"epoch\":1,\"loss\":0.5}");
+    json_t *event = client_event(&box, &other);
+    ck_assert_str_eq(text(event, "method"), "job.event");
+    const json_t *changed = json_object_get(json_object_get(event, "params"), "record");
+    ck_assert_str_eq(text(changed, "state"), "running");
+    ck_assert_ptr_null(json_object_get(changed, "progress"));
+    json_decref(event);
+    client_close(&other);
+}
+END_TEST
+
+START_TEST(jobs_of_root_are_off_in_the_system_daemon)
+{
+    struct client other;
+    box.config.user_mode = false;
+    json_t *params = json_pack("{s:o, s:s}", "job", box_document(1), "cwd", "/");
+    ck_assert_ptr_nonnull(
+        strstr(client_error(&box, &client, "job.submit", params, "denied"), "--allow-root-jobs"));
+    client_open_as(&box, &other, 65534);
+    int64_t id = client_submit(&box, &other, 1);
+    ck_assert(box_wait_open(&box, id)->drop);
+    ck_assert_uint_eq(box_wait_open(&box, id)->uid, 65534);
+    client_close(&other);
+}
+END_TEST
+
+int main(void)
+{
+    static const char *const names[] = {"others_see_that_a_job_is_there_and_no_more",
+                                        "jobs_of_root_are_off_in_the_system_daemon"};
+    if (geteuid() != 0)
+        return checks_skip(names, sizeof names / sizeof *names, "only root can play two users");
+    Suite *suite = suite_create("rights");
+    TCase *tcase = checks_case(suite, "rights", 60);
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, others_see_that_a_job_is_there_and_no_more);
+    tcase_add_test(tcase, jobs_of_root_are_off_in_the_system_daemon);
+    return checks_run(suite);
+}
