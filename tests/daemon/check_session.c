@@ -341,6 +341,41 @@ START_TEST(a_slow_watcher_gets_the_newest_and_every_state)
 }
 END_TEST
 
+START_TEST(a_watcher_far_behind_is_told_that_it_missed_news)
+{
+    enum { N = WATCH_BEHIND + 1 };
+    struct client slow;
+    bool lagged = false;
+    client_close(&client);
+    box_stop(&box);
+    box_start(&box, "wide", LIMIT_DEVICES);
+    client_open(&box, &client);
+    for (int i = 0; i < N; i++)
+        client_submit(&box, &client, 1);
+    for (int i = 1; i < N; i++) {
+        box_wait_open(&box, i);
+        box_started(&box, i);
+    }
+    client_open(&box, &slow);
+    json_decref(client_result(&box, &slow, "job.watch", NULL));
+    for (int step = 1; step <= 10000; step++)
+        progress(1, step);
+    for (int i = 2; i < N; i++)
+        progress(i, 1);
+    end(1); /* its device goes to the last one */
+    box_wait_open(&box, N);
+    box_started(&box, N);
+    progress(N, 1);
+    while (!lagged) {
+        json_t *event = client_event(&box, &slow);
+        ck_assert_ptr_nonnull(event);
+        lagged = strcmp(text(json_object_get(event, "params"), "type"), "lagged") == 0;
+        json_decref(event);
+    }
+    client_close(&slow);
+}
+END_TEST
+
 /* ── Logs ── */
 
 static json_t *logs(int64_t id, int64_t offset, bool follow)
@@ -437,6 +472,7 @@ int main(void)
     tcase_add_test(tcase, since_replays_what_was_missed_over_a_restart);
     tcase_add_test(tcase, a_watch_goes_on_after_a_half_close);
     tcase_add_test(tcase, a_slow_watcher_gets_the_newest_and_every_state);
+    tcase_add_test(tcase, a_watcher_far_behind_is_told_that_it_missed_news);
     tcase = checks_case(suite, "logs", 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, logs_are_text_where_they_are_text);
