@@ -19,6 +19,7 @@ static void add_span(int64_t begin, int64_t end, void *context)
         const float *a = terms->in[0];
         for (int k = 1; k < terms->n_in; k++) {
             const float *b = terms->in[k];
+#pragma omp simd
             for (int64_t i = from; i < to; i++)
                 terms->out[i] = a[i] + b[i];
             a = terms->out;

@@ -4,6 +4,8 @@
  * position in the epoch's order, the element's index in the sample, row-major), so that layout,
  * chunking and the number of devices never matter. Four neighbouring elements share a Philox block.
  */
+#include <math.h>
+
 #include "engine/backend/cpu/own.h"
 #include "engine/base/rng.h"
 #include "engine/base/team.h"
@@ -17,9 +19,9 @@ struct dropout {
     struct grid grid;
     struct rng_key key;
     uint64_t first_sample;
-    int64_t count; /* elements of a sample */
-    double p;
-    float scale;
+    int64_t count;      /* elements of a sample */
+    uint32_t threshold; /* p in units of rng_uniform's 2^-24, rounded up */
+    float factor[2];    /* of a dropped and of a kept element */
 };
 
 /* Where element `e` (row-major) of sample `n` lies. */
@@ -38,8 +40,8 @@ static void drop_four(const struct dropout *dropout, int64_t n, int64_t block)
         int64_t e = block * WORDS + i;
         int64_t at = dropout->grid.block == 1 ? n * dropout->count + e
                                               : element_offset(&dropout->grid, n, e);
-        bool keep = (double)rng_uniform(words[i]) >= dropout->p;
-        dropout->out[at] = keep ? dropout->in[at] * dropout->scale : 0;
+        bool keep = words[i] >> 8 >= dropout->threshold; /* rng_uniform(words[i]) >= p */
+        dropout->out[at] = dropout->in[at] * dropout->factor[keep];
     }
 }
 
@@ -64,8 +66,8 @@ static int dropout_run(void *state, const struct kernel_args *args, struct err *
         .key = rng_subkey(layer, (uint64_t)args->step->number),
         .first_sample = (uint64_t)args->step->first_sample,
         .count = shape_count(shape) / shape->dim[0],
-        .p = attr->p,
-        .scale = attr->p < 1 ? (float)(1 / (1 - attr->p)) : 0,
+        .threshold = (uint32_t)ceil(attr->p * 0x1p24),
+        .factor = {0, attr->p < 1 ? (float)(1 / (1 - attr->p)) : 0},
     };
     layout_grid(own->choice->in[0], &dropout.grid);
     team_for(shape->dim[0] * ((dropout.count + WORDS - 1) / WORDS), OWN_GRAIN / 16, drop_blocks,

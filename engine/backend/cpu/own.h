@@ -1,4 +1,8 @@
-/* own.h: what our own kernels share: a state that is the node and its choice, and queries. */
+/* own.h: what our own kernels share: a state that is the node and its choice, and queries.
+ *
+ * Loops over elements carry `omp simd`: an output may lie on an input, element on element, which
+ * the compiler would otherwise have to rule out before it may use vectors.
+ */
 #ifndef ENGINE_BACKEND_CPU_OWN_H
 #define ENGINE_BACKEND_CPU_OWN_H
 

@@ -10,6 +10,7 @@ struct span {
 static void relu_span(int64_t begin, int64_t end, void *context)
 {
     const struct span *span = context;
+#pragma omp simd
     for (int64_t i = begin; i < end; i++)
         span->out[i] = span->a[i] < 0 ? 0 : span->a[i];
 }
@@ -17,8 +18,11 @@ static void relu_span(int64_t begin, int64_t end, void *context)
 static void relu_grad_span(int64_t begin, int64_t end, void *context)
 {
     const struct span *span = context;
-    for (int64_t i = begin; i < end; i++)
-        span->out[i] = span->a[i] <= 0 ? 0 : span->b[i];
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) {
+        float gradient = span->b[i]; /* read in any case: a condition would cost the vectors */
+        span->out[i] = span->a[i] <= 0 ? 0 : gradient;
+    }
 }
 
 static int relu_run(void *state, const struct kernel_args *args, struct err *err)

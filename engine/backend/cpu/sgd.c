@@ -13,6 +13,7 @@ struct update {
 static void step_plain(int64_t begin, int64_t end, void *context)
 {
     const struct update *u = context;
+#pragma omp simd
     for (int64_t i = begin; i < end; i++)
         u->w[i] -= u->lr * (u->grad[i] + u->weight_decay * u->w[i]);
 }
@@ -22,6 +23,7 @@ static void step_momentum(int64_t begin, int64_t end, void *context)
 {
     const struct update *u = context;
     float keep = u->first ? 1 : u->keep, momentum = u->first ? 0 : u->momentum;
+#pragma omp simd
     for (int64_t i = begin; i < end; i++) {
         float grad = u->grad[i] + u->weight_decay * u->w[i];
         float buffer = momentum * u->momentum_buffer[i] + keep * grad;
