@@ -244,12 +244,41 @@ static void batch_norm_grad_row(int row)
 }
 ALL_ROWS(batch_norm_grad, batch_norm_rows)
 
+/* A kernel of each kind of program: with a weight fetched, with one left, plain, with statistics.
+ */
+START_TEST(allocations)
+{
+    const struct conv_row *r = &conv_rows[8];
+    struct kernel_test conv = {.op = "conv2d", .attr = &r->attr};
+    conv.in[0] = kernel_test_activation(conv_x(r));
+    conv.in[1] = kernel_test_variable(conv_w(r), FILL_NORMAL);
+    conv.out[0] = kernel_test_activation(conv_y(r));
+    kernel_test_allocations(&conv);
+
+    struct kernel_test grad = {.op = "conv2d_weight_grad", .attr = &r->attr};
+    grad.in[0] = kernel_test_activation(conv_x(r));
+    grad.in[1] = kernel_test_activation(conv_y(r));
+    grad.out[0] = kernel_test_variable(conv_w(r), FILL_NORMAL);
+    kernel_test_allocations(&grad);
+
+    struct kernel_test product = {.op = "linear"};
+    product.in[0] = kernel_test_activation(SHAPE(3, 5));
+    product.in[1] = kernel_test_variable(SHAPE(2, 5), FILL_NORMAL);
+    product.out[0] = kernel_test_activation(SHAPE(3, 2));
+    kernel_test_allocations(&product);
+
+    struct kernel_test norm = batch_norm_test(&batch_norm_rows[0]);
+    kernel_test_allocations(&norm);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
-        conv2d,     conv2d_input_grad, conv2d_weight_grad,
-        linear,     linear_input_grad, linear_weight_grad,
-        batch_norm, batch_norm_eval,   batch_norm_grad,
+        allocations,        conv2d,     conv2d_input_grad,
+        conv2d_weight_grad, linear,     linear_input_grad,
+        linear_weight_grad, batch_norm, batch_norm_eval,
+        batch_norm_grad,
     };
     return kernel_test_main("kernels", tests, ROWS(tests));
 }

@@ -262,9 +262,24 @@ static void sgd_row(int row)
 }
 ALL_ROWS(sgd, sgd_rows)
 
+START_TEST(allocations)
+{
+    const struct pool_row *r = &pool_rows[0];
+    struct kernel_test pool = {.op = "max_pool2d", .attr = &r->attr};
+    pool.in[0] = kernel_test_activation(r->x);
+    pool.out[0] = kernel_test_activation(SHAPE(r->x.dim[0], r->x.dim[1], r->oh, r->ow));
+    kernel_test_allocations(&pool);
+
+    struct kernel_test sum = {.op = "add"};
+    sum.in[0] = sum.in[1] = sum.out[0] = kernel_test_activation(shapes[0]);
+    kernel_test_allocations(&sum);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
+        allocations,
         max_pool2d,
         max_pool2d_special,
         adaptive_avg_pool2d,

@@ -9,6 +9,7 @@
 #include "engine/base/rng.h"
 #include "engine/base/team.h"
 #include "engine/graph/op.h"
+#include "tests/lib/oom.h"
 #include "tests/ref/ref.h"
 
 static struct device *device;
@@ -172,6 +173,7 @@ static void *reordered(const void *memory, const struct layout *from, const stru
     const struct kernel *kernel = backend_kernel(&backend_cpu, "reorder");
     int rc = kernel->query(&node, in, arena, &choice, &err);
     ck_assert_msg(rc == 0, "%s", err.message);
+    ck_assert_msg(strncmp(choice.impl, "ref", 3) != 0, "reorder: %s", choice.impl);
     void *result = new_memory(to->bytes);
     struct instance instance = instance_new(kernel, &node, &choice);
     instance_run(&instance, (void *[]){(void *)(uintptr_t)memory}, (void *[]){result}, NULL);
@@ -224,20 +226,27 @@ static void compare(const struct bench *bench, const char *what, int index,
     free(plain_memory);
 }
 
-static void query(const struct bench *bench, const struct kernel *kernel, struct kernel_test *test,
-                  struct kernel_choice *ret_choice)
+/* The layouts in which the test's inputs arrive. */
+static void arrive(const struct bench *bench, const struct kernel_test *test,
+                   const struct layout **ret)
 {
-    const struct layout *arrival[NODE_MAX_IN] = {0};
     for (int k = 0; k < bench->node.n_in; k++) {
-        struct tensor *tensor = &test->in[k];
+        const struct tensor *tensor = &test->in[k];
         if (tensor->fill == FILL_ABSENT)
             continue;
         bool blocked = test->arrival_block && tensor->shape.rank == 4 && !tensor->variable &&
                        tensor->dtype == DTYPE_F32;
-        arrival[k] = tensor->layout ? tensor->layout
-                     : blocked      ? layout_blocked(arena, &tensor->shape, test->arrival_block)
-                                    : plain(tensor);
+        ret[k] = tensor->layout ? tensor->layout
+                 : blocked      ? layout_blocked(arena, &tensor->shape, test->arrival_block)
+                                : plain(tensor);
     }
+}
+
+static void query(const struct bench *bench, const struct kernel *kernel, struct kernel_test *test,
+                  struct kernel_choice *ret_choice)
+{
+    const struct layout *arrival[NODE_MAX_IN] = {0};
+    arrive(bench, test, arrival);
     struct err err = ERR_INIT;
     int rc = kernel->query(&bench->node, arrival, arena, ret_choice, &err);
     ck_assert_msg(rc == 0, "%s: %s", bench->name, err.message);
@@ -335,6 +344,44 @@ void kernel_test_done(struct kernel_test *test)
     for (int k = 0; k < NODE_MAX_OUT; k++) {
         free(test->out[k].reference);
         free(test->out[k].memory);
+    }
+}
+
+/* One attempt; whatever it made is freed. */
+static int query_and_create(const struct bench *bench, const struct kernel *kernel,
+                            const struct layout *const *arrival, struct err *err)
+{
+    struct arena *layouts = arena_new();
+    struct kernel_choice choice;
+    void *state = NULL;
+    int rc = layouts ? kernel->query(&bench->node, arrival, layouts, &choice, err)
+                     : err_set(err, ERR_NOMEM, "no arena");
+    if (rc == 0)
+        rc = kernel->create(device, &bench->node, &choice, &state, err);
+    if (rc == 0)
+        kernel->destroy(state);
+    arena_free(layouts);
+    return rc;
+}
+
+void kernel_test_allocations(struct kernel_test *test)
+{
+    struct bench bench;
+    make_node(&bench, test);
+    const struct kernel *kernel = backend_kernel(&backend_cpu, test->op);
+    const struct layout *arrival[NODE_MAX_IN] = {0};
+    arrive(&bench, test, arrival);
+    for (long n = 1;; n++) {
+        struct err err = ERR_INIT;
+        oom_arm(n);
+        int rc = query_and_create(&bench, kernel, arrival, &err);
+        if (!oom_disarm()) {
+            ck_assert_msg(rc == 0, "%s: %s", bench.name, err.message);
+            ck_assert_int_gt(n, 1);
+            return;
+        }
+        ck_assert_msg(rc == ERR_NOMEM, "%s: allocation %ld failed, and the result is %d",
+                      bench.name, n, rc);
     }
 }
 

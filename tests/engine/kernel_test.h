@@ -55,6 +55,9 @@ void kernel_test_done(struct kernel_test *test);
 /* Runs and frees once an arrival: plain, blocks of 16 and of 8 channels. */
 void kernel_test_arrivals(const struct kernel_test *test);
 
+/* Fails every allocation of query and create in turn: each must end as ERR_NOMEM. */
+void kernel_test_allocations(struct kernel_test *test);
+
 enum { KERNEL_TEST_ARRIVALS = 3 };
 extern const int64_t kernel_test_blocks[KERNEL_TEST_ARRIVALS];
 
