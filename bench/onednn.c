@@ -43,10 +43,12 @@ static const struct linear_row {
 
 static const struct batch_norm_row {
     const char *name;
-    int64_t n, c, size;
+    int64_t n, c, size; /* size 0: [N, C] */
 } batch_norm_rows[] = {
     {"digits BatchNorm 32, 8x8", 64, 32, 8},
     {"ResNet-50 BatchNorm 64, 64x64", 20, 64, 64},
+    {"MLP BatchNorm 512", 64, 512, 0},
+    {"MLP BatchNorm 500", 64, 500, 0},
 };
 
 struct bench {
@@ -185,7 +187,8 @@ static void run_linear(const struct bench *bench, const struct linear_row *r)
 static void run_batch_norm(const struct bench *bench, const struct batch_norm_row *r)
 {
     struct batch_norm_attr attr = {1e-5, 0.1};
-    struct value x = {.shape = SHAPE(r->n, r->c, r->size, r->size)}, y = x, gx = x;
+    struct value x = {.shape = r->size ? SHAPE(r->n, r->c, r->size, r->size) : SHAPE(r->n, r->c)};
+    struct value y = x, gx = x;
     struct value w = {.shape = SHAPE(r->c)}, b = w, mean = w, spread = w, gw = w, gb = w;
     RUN(bench, "batch_norm", &attr, ((struct value *[]){&x, &w, &b}),
         ((struct value *[]){&y, &mean, &spread}), 0);

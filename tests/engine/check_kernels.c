@@ -164,6 +164,7 @@ static const struct batch_norm_row {
     {{4, {1, 33, 2, 3}}, {1e-5, 1.0}, false, true},  {{4, {2, 64, 8, 8}}, {1e-5, 0.1}, true, true},
     {{4, {5, 17, 1, 1}}, {1e-5, 0.1}, false, false}, {{2, {3, 5}}, {1e-5, 0.1}, true, true},
     {{2, {64, 128}}, {1e-5, 0.1}, true, true},       {{2, {7, 33}}, {1e-5, 0.1}, false, true},
+    {{2, {9, 20}}, {1e-5, 0.1}, true, true},         {{2, {3, 1}}, {1e-5, 0.1}, true, true},
 };
 
 static void add_affine(struct kernel_test *test, const struct batch_norm_row *r)
