@@ -6,18 +6,24 @@
 #include "engine/ops/attr.h"
 #include "tests/ref/ref.h"
 
+/* Whether window `o` of dimension i has an element at input `at`. */
+static bool in_window(const struct max_pool2d_attr *a, int i, int64_t o, int64_t at)
+{
+    int64_t from_start = at - (o * a->stride[i] - a->padding[i]);
+    return from_start >= 0 && from_start % a->dilation[i] == 0 &&
+           from_start / a->dilation[i] < a->kernel_size[i];
+}
+
 /* The index of a window's largest value in its plane; -1: dilation steps over the whole plane. */
 static int64_t largest(const struct max_pool2d_attr *a, const double *plane, int64_t height,
                        int64_t width, int64_t oh, int64_t ow)
 {
     int64_t best = -1;
-    for (int64_t kh = 0; kh < a->kernel_size[0]; kh++)
-        for (int64_t kw = 0; kw < a->kernel_size[1]; kw++) {
-            int64_t h = oh * a->stride[0] - a->padding[0] + kh * a->dilation[0];
-            int64_t w = ow * a->stride[1] - a->padding[1] + kw * a->dilation[1];
-            if (h < 0 || h >= height || w < 0 || w >= width)
-                continue;
+    for (int64_t h = 0; h < height; h++)
+        for (int64_t w = 0; w < width; w++) {
             int64_t i = h * width + w;
+            if (!in_window(a, 0, oh, h) || !in_window(a, 1, ow, w))
+                continue;
             if (best < 0 || plane[i] > plane[best] || isnan(plane[i]))
                 best = i;
         }

@@ -1,7 +1,8 @@
 /* max_pool2d.c: max_pool2d and its gradient: torch.nn.MaxPool2d.
  *
- * In any grid layout. The workspace holds for each output which position of the window (row-major)
- * was the largest: the first of equals, and NaN before any number, as in PyTorch.
+ * In any grid layout. The workspace holds for each output which pixel of its input plane
+ * (row-major) was the largest: the first of equals, and NaN before any number, as in PyTorch. (A
+ * position in the window would not fit: a window may be far larger than the plane, by its padding.)
  */
 #include <math.h>
 #include <string.h>
@@ -15,25 +16,25 @@ struct pool {
     struct grid x, y;
     const float *in;
     float *out;
-    int32_t *position; /* or NULL */
+    int32_t *pixel; /* or NULL */
 };
 
 enum {
     LANES = 8,    /* neighbouring channels that are compared at once */
-    NOWHERE = -1, /* the position in a window that dilation let step over its whole input */
+    NOWHERE = -1, /* the pixel of a window that dilation lets step over the whole plane */
 };
 
 struct best {
     float value[LANES];
-    int32_t position[LANES];
+    int32_t pixel[LANES];
 };
 
-static inline void best_offer(struct best *best, const float *x, int64_t n, int32_t position)
+static inline void best_offer(struct best *best, const float *x, int64_t n, int32_t pixel)
 {
     for (int64_t i = 0; i < n; i++) {
         bool take = x[i] > best->value[i] || x[i] != x[i];
         best->value[i] = take ? x[i] : best->value[i];
-        best->position[i] = take ? position : best->position[i];
+        best->pixel[i] = take ? pixel : best->pixel[i];
     }
 }
 
@@ -52,27 +53,36 @@ static struct window window_of(const struct max_pool2d_attr *attr, int axis, int
                            end < attr->kernel_size[axis] ? end : attr->kernel_size[axis]};
 }
 
-/* The best of one window for `n` channels from `plane` on. */
-static struct best window_best(const struct pool *pool, const float *plane, struct window rows,
-                               struct window columns, int64_t n)
+/* Before any element is seen; padded channels, those from `real` on, stay zero. */
+static struct best best_init(int32_t pixel, int64_t real)
 {
-    const struct max_pool2d_attr *attr = pool->attr;
-    int64_t width = attr->kernel_size[1];
     struct best best;
-    bool empty = rows.begin >= rows.end || columns.begin >= columns.end;
     for (int i = 0; i < LANES; i++) {
-        best.value[i] = -INFINITY;
-        best.position[i] = empty ? NOWHERE : (int32_t)(rows.begin * width + columns.begin);
+        best.value[i] = i < real ? -INFINITY : 0;
+        best.pixel[i] = pixel;
     }
+    return best;
+}
+
+/* The best of one window for `n` channels from `plane` on, of which `real` are not padded. */
+static struct best window_best(const struct pool *pool, const float *plane, struct window rows,
+                               struct window columns, int64_t n, int64_t real)
+{
+    const int64_t *dilation = pool->attr->dilation;
+    if (rows.begin >= rows.end || columns.begin >= columns.end)
+        return best_init(NOWHERE, real);
+    int64_t corner = (rows.start + rows.begin * dilation[0]) * pool->x.w + columns.start +
+                     columns.begin * dilation[1];
+    struct best best = best_init((int32_t)corner, real);
     for (int64_t kh = rows.begin; kh < rows.end; kh++) {
-        int64_t row = (rows.start + kh * attr->dilation[0]) * pool->x.w;
+        int64_t row = (rows.start + kh * dilation[0]) * pool->x.w;
         for (int64_t kw = columns.begin; kw < columns.end; kw++) {
-            int64_t pixel = row + columns.start + kw * attr->dilation[1];
+            int64_t pixel = row + columns.start + kw * dilation[1];
             const float *x = plane + pixel * pool->x.block;
             if (n == LANES) /* of a constant length, so that it becomes vector code */
-                best_offer(&best, x, LANES, (int32_t)(kh * width + kw));
+                best_offer(&best, x, LANES, (int32_t)pixel);
             else
-                best_offer(&best, x, n, (int32_t)(kh * width + kw));
+                best_offer(&best, x, n, (int32_t)pixel);
         }
     }
     return best;
@@ -84,17 +94,19 @@ static void pool_rows(int64_t begin, int64_t end, void *context)
     const struct pool *pool = context;
     int64_t block = pool->x.block;
     for (int64_t r = begin; r < end; r++) {
-        const float *plane = pool->in + r / pool->y.h * pool->x.h * pool->x.w * block;
+        int64_t p = r / pool->y.h;
+        int64_t real = pool->x.channels - p % pool->x.blocks * block;
+        const float *plane = pool->in + p * pool->x.h * pool->x.w * block;
         struct window rows = window_of(pool->attr, 0, r % pool->y.h, pool->x.h);
         for (int64_t ow = 0; ow < pool->y.w; ow++) {
             struct window columns = window_of(pool->attr, 1, ow, pool->x.w);
             int64_t at = (r * pool->y.w + ow) * block;
             for (int64_t c = 0; c < block; c += LANES) {
                 int64_t n = block - c < LANES ? block - c : LANES;
-                struct best best = window_best(pool, plane + c, rows, columns, n);
+                struct best best = window_best(pool, plane + c, rows, columns, n, real - c);
                 memcpy(pool->out + at + c, best.value, (size_t)n * sizeof(float));
-                if (pool->position)
-                    memcpy(pool->position + at + c, best.position, (size_t)n * sizeof(int32_t));
+                if (pool->pixel)
+                    memcpy(pool->pixel + at + c, best.pixel, (size_t)n * sizeof(int32_t));
             }
         }
     }
@@ -108,7 +120,7 @@ static int max_pool2d_run(void *state, const struct kernel_args *args, struct er
         .attr = own->node->attr,
         .in = args->in[0],
         .out = args->out[0],
-        .position = own_out(own->node, 1) ? args->out[1] : NULL,
+        .pixel = own_out(own->node, 1) ? args->out[1] : NULL,
     };
     layout_grid(own->choice->in[0], &pool.x);
     layout_grid(own->choice->out[0], &pool.y);
@@ -121,6 +133,11 @@ static int max_pool2d_query(const struct node *node, const struct layout *const 
                             struct arena *arena, struct kernel_choice *ret_choice, struct err *err)
 {
     struct kernel_choice choice;
+    const int64_t *size = node->in[0]->shape.dim + 2;
+    if (size[0] * size[1] > INT32_MAX)
+        return err_set(err, ERR_DEVICE_FAILED,
+                       "a plane of %lld x %lld is more than the 2^31 pixels that it can tell apart",
+                       (long long)size[0], (long long)size[1]);
     int rc = own_query_plain(node, in, arena, &choice, err);
     if (rc)
         return rc;
@@ -137,32 +154,23 @@ static int max_pool2d_query(const struct node *node, const struct layout *const 
 }
 
 struct pool_grad {
-    const struct max_pool2d_attr *attr;
     struct grid x, y;
     const float *gy;
-    const int32_t *position;
+    const int32_t *pixel;
     float *gx;
 };
 
 static void grad_plane(const struct pool_grad *pool, int64_t plane)
 {
-    const struct max_pool2d_attr *attr = pool->attr;
     int64_t block = pool->x.block, size = pool->x.h * pool->x.w * block;
+    int64_t n = pool->y.h * pool->y.w, first = plane * n * block;
+    const float *gy = pool->gy + first;
+    const int32_t *pixel = pool->pixel + first;
     float *gx = pool->gx + plane * size;
     memset(gx, 0, (size_t)size * sizeof(float));
-    for (int64_t oh = 0; oh < pool->y.h; oh++)
-        for (int64_t ow = 0; ow < pool->y.w; ow++) {
-            int64_t at = ((plane * pool->y.h + oh) * pool->y.w + ow) * block;
-            for (int64_t c = 0; c < block; c++) {
-                if (pool->position[at + c] == NOWHERE)
-                    continue;
-                int64_t kh = pool->position[at + c] / attr->kernel_size[1];
-                int64_t kw = pool->position[at + c] % attr->kernel_size[1];
-                int64_t ih = oh * attr->stride[0] - attr->padding[0] + kh * attr->dilation[0];
-                int64_t iw = ow * attr->stride[1] - attr->padding[1] + kw * attr->dilation[1];
-                gx[(ih * pool->x.w + iw) * block + c] += pool->gy[at + c];
-            }
-        }
+    for (int64_t i = 0; i < n * block; i++)
+        if (pixel[i] != NOWHERE)
+            gx[pixel[i] * block + i % block] += gy[i];
 }
 
 static void grad_planes(int64_t begin, int64_t end, void *context)
@@ -176,9 +184,8 @@ static int max_pool2d_grad_run(void *state, const struct kernel_args *args, stru
     (void)err;
     const struct own *own = state;
     struct pool_grad pool = {
-        .attr = own->node->attr,
         .gy = args->in[0],
-        .position = args->in[1],
+        .pixel = args->in[1],
         .gx = args->out[0],
     };
     layout_grid(own->choice->in[0], &pool.y);
