@@ -54,9 +54,14 @@ static size_t target_bytes(const struct loader_config *config)
     return (size_t)(slot_samples(config) * count) * dtype_size(config->target_dtype);
 }
 
+static size_t order_bytes(const struct loader_config *config)
+{
+    return (size_t)dataset_samples(config->dataset) * sizeof(int64_t);
+}
+
 size_t loader_bytes(const struct loader_config *config)
 {
-    return SLOTS * (input_bytes(config) + target_bytes(config));
+    return order_bytes(config) + SLOTS * (input_bytes(config) + target_bytes(config));
 }
 
 /* Makes batch `number`, counted from the start of epoch 0. */
@@ -123,7 +128,7 @@ static void loader_free(struct loader *loader)
 
 static int allocate(struct loader *loader, struct err *err)
 {
-    loader->order = calloc((size_t)loader->samples, sizeof *loader->order);
+    loader->order = malloc(order_bytes(&loader->config));
     bool short_of = loader->order == NULL;
     for (int i = 0; i < SLOTS; i++) {
         struct slot *slot = &loader->slots[i];

@@ -25,7 +25,7 @@ struct loader_batch {
     bool last_of_epoch;
 };
 
-/* What a loader of this configuration holds on the host for its batches. */
+/* What a loader of this configuration holds on the host: its batches, and the order of an epoch. */
 size_t loader_bytes(const struct loader_config *config);
 
 /* Errors: ERR_NOMEM. The thread takes no signals. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/base/file.h"
 #include "engine/train/identity.h"
@@ -257,18 +258,25 @@ static int check_whole(const struct opened *opened, const char *path, struct err
     return 0;
 }
 
+/* A file that is not there is damage; one that cannot be opened now (no descriptor, no right, no
+ * memory) is not. */
+static int open_file(const struct place *place, const char *name, struct safetensors **ret_file,
+                     struct err *err)
+{
+    char path[LIMIT_PATH_BYTES];
+    int rc = file_path(path, err, "%s/%s", place->path, name);
+    if (rc == 0 && access(path, F_OK) < 0 && errno == ENOENT)
+        return err_set(err, ERR_WEIGHTS_INVALID, "%s is missing", path);
+    return rc != 0 ? rc : safetensors_open(path, ret_file, err);
+}
+
 static int open_files(const struct place *place, int64_t step, struct opened *ret_opened,
                       struct err *err)
 {
-    char path[LIMIT_PATH_BYTES];
     struct opened opened = {NULL, NULL, step};
-    int rc = file_path(path, err, "%s/weights.safetensors", place->path);
+    int rc = open_file(place, "weights.safetensors", &opened.weights, err);
     if (rc == 0)
-        rc = safetensors_open(path, &opened.weights, err);
-    if (rc == 0)
-        rc = file_path(path, err, "%s/state.safetensors", place->path);
-    if (rc == 0)
-        rc = safetensors_open(path, &opened.state, err);
+        rc = open_file(place, "state.safetensors", &opened.state, err);
     if (rc == 0)
         rc = check_whole(&opened, place->path, err);
     if (rc == 0)
@@ -285,7 +293,8 @@ static void warn(char *warning, const char *reason)
              used > 0 ? "; " : "", reason);
 }
 
-/* Opens the newest checkpoint that is whole; none: both files stay NULL. */
+/* Opens the newest checkpoint that is whole; none: both files stay NULL. Only damage is passed
+ * over: a run that cannot read a good checkpoint must not begin anew and remove it. */
 static int open_newest(const char *output, struct place *place, struct opened *ret_opened,
                        char *warning, struct err *err)
 {
@@ -297,7 +306,7 @@ static int open_newest(const char *output, struct place *place, struct opened *r
         rc = place_of(output, steps.step[i], place, err);
         if (rc == 0)
             rc = open_files(place, steps.step[i], ret_opened, err);
-        if (rc == 0 || rc == ERR_NOMEM)
+        if (rc != ERR_WEIGHTS_INVALID)
             break;
         warn(warning, err->message);
         *err = (struct err)ERR_INIT;

@@ -31,8 +31,8 @@ int checkpoint_save(struct strategy *strategy, const struct model *model, const 
 /* Restores the newest whole checkpoint under `output`; a torn one is passed over with a warning in
  * `warning` (512 bytes, "" if none). *ret_position->step 0: there is none. What a killed run left
  * (temporary directories, checkpoints beyond the job's `keep`) is removed. Errors: ERR_CHECKPOINT
- * where it is of another model, optimizer type, batch size, seed or data set, naming both values.
- */
+ * where it is of another model, optimizer type, batch size, seed or data set, naming both values;
+ * ERR_IO, ERR_NOMEM where a checkpoint cannot be read now, damaged or not. */
 int checkpoint_resume(struct strategy *strategy, const struct model *model, const char *output,
                       uint64_t dataset_fingerprint, struct checkpoint_position *ret_position,
                       char *warning, struct err *err);

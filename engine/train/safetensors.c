@@ -45,7 +45,8 @@ static int map_file(struct safetensors *file, struct err *err)
     } else {
         void *map = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map == MAP_FAILED) {
-            rc = err_errno(err, errno, "cannot map %s", file->path);
+            rc = errno == ENOMEM ? err_set(err, ERR_NOMEM, "no memory to map %s", file->path)
+                                 : err_errno(err, errno, "cannot map %s", file->path);
         } else {
             file->map = map;
             file->map_bytes = (size_t)bytes;

@@ -21,7 +21,7 @@ struct safetensor {
 
 struct safetensors;
 
-/* Errors: ERR_IO, ERR_WEIGHTS_INVALID naming path and value. */
+/* Errors: ERR_IO, ERR_NOMEM, ERR_WEIGHTS_INVALID naming path and value. */
 int safetensors_open(const char *path, struct safetensors **ret_file, struct err *err);
 void safetensors_close(struct safetensors *file);
 size_t safetensors_count(const struct safetensors *file);

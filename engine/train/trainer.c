@@ -324,7 +324,10 @@ static int resume(struct trainer *trainer, struct err *err)
 /* From here on the directory is this run's. */
 static int begin(struct trainer *trainer, struct err *err)
 {
-    int rc = trainer->step == 0 ? output_clear(&trainer->output, err) : 0;
+    const struct loader_config loader = prepared_train_loader(&trainer->prepared, trainer->step);
+    int rc = loader_start(&loader, &trainer->loader, err);
+    if (rc == 0 && trainer->step == 0)
+        rc = output_clear(&trainer->output, err);
     if (rc == 0)
         rc = output_write_job(&trainer->output, trainer->job, err);
     if (rc == 0)
@@ -336,10 +339,8 @@ static int begin(struct trainer *trainer, struct err *err)
     send(trainer, &report);
     trace_devices(trainer->config);
     trace_resting(trainer->config, &trainer->prepared);
-
-    const struct loader_config loader = prepared_train_loader(&trainer->prepared, trainer->step);
     trainer->started_time = trainer->saved_time = now();
-    return loader_start(&loader, &trainer->loader, err);
+    return 0;
 }
 
 static int open_all(struct trainer *trainer, struct err *err)

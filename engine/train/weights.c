@@ -37,16 +37,16 @@ int checkpoint_write_weights(struct strategy *strategy, const struct model *mode
     char fresh[LIMIT_PATH_BYTES], dir[LIMIT_PATH_BYTES];
     const char *slash = strrchr(path, '/');
     int rc = file_path(fresh, err, "%s.new", path);
-    if (rc == 0)
-        rc = file_path(dir, err, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
-                       slash != NULL ? path : ".");
-    if (rc == 0)
-        rc = weights_write(strategy, model, fresh, NULL, err);
     if (rc != 0)
         return rc;
-    rc = file_rename(fresh, path, dir, err);
+    rc = file_path(dir, err, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
+                   slash != NULL ? path : ".");
+    if (rc == 0)
+        rc = weights_write(strategy, model, fresh, NULL, err);
+    if (rc == 0)
+        rc = file_rename(fresh, path, dir, err);
     if (rc != 0)
-        unlink(fresh);
+        unlink(fresh); /* none, or half of one where the disk is full */
     return rc;
 }
 

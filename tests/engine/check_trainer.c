@@ -1,10 +1,12 @@
 /* check_trainer.c: jobs from their first to their last step: what they say, write and refuse. */
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -286,6 +288,55 @@ START_TEST(a_damaged_checkpoint_is_passed_over)
 }
 END_TEST
 
+/* Not to be read now (here a loop of links) is not damage: nothing is begun anew, nothing removed.
+ */
+START_TEST(a_checkpoint_that_cannot_be_opened_stays)
+{
+    const char *output = place("out");
+    char file[1024], aside[1024];
+    run_job("{'checkpoint': {'keep': 1}}", output, 2, 4, &run);
+    snprintf(file, sizeof file, "%s/checkpoints/step-00000004/state.safetensors", output);
+    snprintf(aside, sizeof aside, "%s/aside", output);
+    ck_assert_int_eq(rename(file, aside), 0);
+    ck_assert_int_eq(symlink("state.safetensors", file), 0);
+    run_job("{}", output, 2, 0, &run);
+    ck_failed(ERR_IO, "", "Too many levels of symbolic links");
+    ck_assert_int_eq(rename(aside, file), 0);
+    run_job_well("{}", output, 2, &run);
+    ck_assert_int_eq(run.started.resumed_step, 4);
+
+    run_job("{'train': {'epochs': 3}}", output, 2, 7, &run);
+    snprintf(file, sizeof file, "%s/checkpoints/step-00000007/state.safetensors", output);
+    ck_assert_int_eq(unlink(file), 0);
+    run_job_well("{'train': {'epochs': 3}}", output, 2, &run);
+    ck_assert_int_eq(run.started.resumed_step, 6);
+    ck_assert_ptr_nonnull(strstr(run.said, "state.safetensors is missing"));
+}
+END_TEST
+
+/* A file that is as large as files may be: what was written of the weights goes away again. */
+START_TEST(weights_that_do_not_fit_leave_nothing)
+{
+    const char *output = place("out");
+    struct rlimit before, small;
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = before;
+    small.rlim_cur = 4096; /* room for job.json, not for 300 x 5 weights */
+    signal(SIGXFSZ, SIG_IGN);
+    struct job *job =
+        run_job_parse("{'model': {'layers': [{'type': 'Linear', 'out_features': 300}]},"
+                      " 'train': {'epochs': 1, 'log_every': 100, 'validate_every': 'never'},"
+                      " 'checkpoint': {'every': 'never'}}");
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+    run_job_parsed(job, output, 1, 0, &run);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    job_free(job);
+    ck_failed(ERR_IO, "", "File too large");
+    ck_assert(!exists(output, "weights.safetensors.new"));
+    ck_assert(!exists(output, "weights.safetensors"));
+}
+END_TEST
+
 START_TEST(nan_ends_the_job)
 {
     const char *output = place("out");
@@ -342,6 +393,8 @@ static const struct {
     {"{'data': {'drop_last': true}, 'train': {'batch_size': 41}}", ERR_JOB_INVALID,
      "/train/batch_size"},
     {"{'train': {'batch_size': 39}}", ERR_MODEL_SHAPE, "/model/layers/1"},
+    /* An epoch's order of 8 TiB. */
+    {"{'data': {'train': {'samples': 1099511627776}}}", ERR_NOMEM, ""},
 };
 
 START_TEST(a_job_that_cannot_begin_leaves_nothing)
@@ -414,6 +467,8 @@ int main(void)
     tcase_add_test(tcase, without_resume_it_begins_anew);
     tcase_add_loop_test(tcase, another_job_is_refused, 0, sizeof others / sizeof others[0]);
     tcase_add_test(tcase, a_damaged_checkpoint_is_passed_over);
+    tcase_add_test(tcase, a_checkpoint_that_cannot_be_opened_stays);
+    tcase_add_test(tcase, weights_that_do_not_fit_leave_nothing);
     tcase_add_test(tcase, nan_ends_the_job);
     tcase_add_test(tcase, a_live_jobs_directory_is_refused);
     tcase_add_test(tcase, initial_weights_are_not_overwritten);
