@@ -22,9 +22,18 @@
 
 enum job_dtype { JOB_FLOAT32, JOB_INT64 };
 
+#define JOB_SOLE_INPUT "input" /* the name of a model's only input, unless it is given another */
+
 struct job_shape {
     int64_t rank; /* 1 .. LIMIT_RANK - 1 */
     int64_t dim[LIMIT_RANK];
+};
+
+struct job_input {
+    char *name;             /* unique among inputs and layers */
+    struct job_shape shape; /* of one sample */
+    enum job_dtype dtype;
+    bool lengths; /* the data says how many of a sample's steps (its first dimension) are valid */
 };
 
 enum layer_type {
@@ -73,8 +82,8 @@ struct layer_dropout {
 struct job_layer {
     enum layer_type type;
     char *name;      /* the index as a string where the document gives none; unique */
-    char **inputs;   /* names of layers before this one, or of the model's input ("input") */
-    size_t n_inputs; /* 0: the layer before, or the model's input for the first */
+    char **inputs;   /* names of layers before this one, or of the model's inputs */
+    size_t n_inputs; /* 0: the layer before, or the model's only input for the first */
     union {
         struct layer_linear linear;
         struct layer_conv2d conv2d;
@@ -93,8 +102,8 @@ struct job_init {
 };
 
 struct job_model {
-    struct job_shape input; /* of one sample */
-    enum job_dtype dtype;
+    struct job_input *inputs;
+    size_t n_inputs; /* >= 1 */
     struct job_layer *layers;
     size_t n_layers; /* >= 1 */
     struct job_init init;
@@ -102,10 +111,18 @@ struct job_model {
 
 enum data_format { DATA_RANDOM, DATA_IDX };
 
+struct job_texts { /* one for the only input, or one an input */
+    size_t n;      /* 0: not given */
+    char **names;  /* of the inputs; NULL: there is only one */
+    char **texts;
+};
+
 struct job_source {
     enum data_format format;
     int64_t samples, seed, classes; /* random; classes 0: targets of the output's shape */
-    char *inputs, *targets; /* idx: paths, absolute or relative to the submission's directory */
+    /* Paths are absolute or relative to the submission's directory. */
+    struct job_texts inputs, lengths; /* idx: paths; lengths only of inputs that have them */
+    char *targets;                    /* idx: a path */
 };
 
 struct job_numbers { /* one number for all, or one a channel */
@@ -188,6 +205,9 @@ void job_free(struct job *job);
 /* The document with every default written out; a new reference, NULL without memory. Parsing it
  * again gives an equal job. */
 json_t *job_dump(const struct job *job);
+
+/* The text for the input of that name; NULL: there is none. */
+const char *job_texts_find(const struct job_texts *texts, const char *name);
 
 /* "Conv2d" for LAYER_CONV2D, and so on. */
 const char *layer_type_name(enum layer_type type);

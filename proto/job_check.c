@@ -85,26 +85,36 @@ static int check_unique(const struct named *named, size_t n, struct err *err)
     return 0;
 }
 
-static int check_inputs(const struct job_layer *layer, size_t index, const struct named *named,
-                        size_t n, struct err *err)
+static const char allowed_inputs[] =
+    "allowed are the names of earlier layers and of the model's inputs";
+
+static int check_inputs(const struct job *job, size_t index, const struct named *named,
+                        struct err *err)
 {
+    const struct job_layer *layer = &job->model.layers[index];
+    if (index == 0 && layer->n_inputs == 0 && job->model.n_inputs > 1)
+        return refuse_layer(err, index, "",
+                            "the model has %zu inputs: the first layer needs \"inputs\" that say "
+                            "which it takes",
+                            job->model.n_inputs);
+    if (job_find_input(job, layer->name) != NULL)
+        return refuse_layer(err, index, "name", "an input has the name \"%.128s\" already",
+                            layer->name);
     for (size_t i = 0; i < layer->n_inputs; i++) {
         const char *name = layer->inputs[i];
         char key[48];
         snprintf(key, sizeof key, "inputs/%zu", i);
-        if (strcmp(name, "input") == 0)
+        if (job_find_input(job, name) != NULL)
             continue;
-        const struct named *found = bsearch(name, named, n, sizeof named[0], compare_name);
+        const struct named *found =
+            bsearch(name, named, job->model.n_layers, sizeof named[0], compare_name);
         if (found == NULL)
-            return refuse_layer(err, index, key,
-                                "no layer has the name \"%.128s\"; allowed are the names of "
-                                "earlier layers, and \"input\"",
-                                name);
+            return refuse_layer(err, index, key, "no layer has the name \"%.128s\"; %s", name,
+                                allowed_inputs);
         if (found->index >= index)
             return refuse_layer(err, index, key,
-                                "layer \"%.128s\" does not come before this one; allowed are the "
-                                "names of earlier layers, and \"input\"",
-                                name);
+                                "layer \"%.128s\" does not come before this one; %s", name,
+                                allowed_inputs);
     }
     return 0;
 }
@@ -120,7 +130,7 @@ static int check_names(const struct job *job, struct err *err)
     qsort(named, n, sizeof named[0], compare_named);
     int rc = check_unique(named, n, err);
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = check_inputs(&job->model.layers[i], i, named, n, err);
+        rc = check_inputs(job, i, named, err);
     free(named);
     return rc;
 }
@@ -186,24 +196,6 @@ static int check_layers(const struct job *job, struct err *err)
     return rc;
 }
 
-static int check_source(const struct job *job, const struct job_source *source, const char *path,
-                        struct err *err)
-{
-    if (job->loss.type == LOSS_CROSS_ENTROPY && source->format == DATA_RANDOM &&
-        source->classes == 0)
-        return err_at(err, ERR_JOB_INVALID, path,
-                      "CrossEntropyLoss needs labels: random data needs \"classes\"");
-    return 0;
-}
-
-static int check_data(const struct job *job, struct err *err)
-{
-    int rc = check_source(job, &job->data.train, "/data/train", err);
-    if (rc == 0 && job->data.has_validation)
-        rc = check_source(job, &job->data.validation, "/data/validation", err);
-    return rc;
-}
-
 static int check_optimizer(const struct job *job, struct err *err)
 {
     const struct job_optimizer *o = &job->optimizer;
@@ -262,7 +254,7 @@ static int check_parallel(const struct job *job, struct err *err)
 }
 
 static int (*const checks[])(const struct job *job, struct err *err) = {
-    check_names, check_layers, check_data, check_optimizer, check_parallel,
+    check_names, check_layers, job_check_data, check_optimizer, check_parallel,
 };
 
 int job_check(const struct job *job, struct err *err)

@@ -11,5 +11,9 @@
 int job_complete(const json_t *root, struct job *job, struct err *err);
 /* Checks the rules. Errors: ERR_JOB_INVALID with a path; ERR_NOMEM. */
 int job_check(const struct job *job, struct err *err);
+/* Those about data, a part of job_check. */
+int job_check_data(const struct job *job, struct err *err);
+/* The model's input of that name; NULL: there is none. */
+const struct job_input *job_find_input(const struct job *job, const char *name);
 
 #endif

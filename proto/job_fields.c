@@ -18,16 +18,18 @@ static const struct field random_rows[] = {
 };
 
 static const struct field idx_rows[] = {
-    {"inputs", FIELD_PATH, "An IDX file of samples, gz or not", AT(job_source, inputs), REQUIRED,
-     RANGE(1, PATH_MOST), LATER({"{}", "several inputs"})},
+    {"inputs", FIELD_TEXTS, "An IDX file of samples, gz or not; one an input where there are more",
+     AT(job_source, inputs), REQUIRED, RANGE(1, PATH_MOST)},
     {"targets", FIELD_PATH, "An IDX file of labels or targets, gz or not", AT(job_source, targets),
      REQUIRED, RANGE(1, PATH_MOST)},
+    {"lengths", FIELD_TEXTS, "An IDX file of integers: the valid steps of each sample",
+     AT(job_source, lengths), RANGE(1, PATH_MOST)},
     {0},
 };
 
 static const struct choice formats[] = {
     {"random", DATA_RANDOM, random_rows, NULL},
-    {"idx", DATA_IDX, idx_rows, LATER_KEYS({"lengths", "sequence lengths"})},
+    {"idx", DATA_IDX, idx_rows, NULL},
     {0},
 };
 
@@ -77,18 +79,22 @@ static const struct object_def data_object = {
     .what = "data", .fields = data_rows, .later = LATER_KEYS({"workers", "data workers"})};
 
 static const struct field input_rows[] = {
-    {"shape", FIELD_SHAPE, "Of one sample, without the batch", AT(job_model, input), REQUIRED,
+    {"shape", FIELD_SHAPE, "Of one sample, without the batch", AT(job_input, shape), REQUIRED,
      RANGE(1, DIM_MAX)},
-    {"dtype", FIELD_CHOICE, "Of the elements", AT(job_model, dtype), DEFAULT("\"float32\""),
-     CHOICES(OPTION("float32", JOB_FLOAT32)), LATER({"int64", "int64 inputs (token ids)"})},
+    {"dtype", FIELD_CHOICE, "Of the elements; int64 for token ids", AT(job_input, dtype),
+     DEFAULT("\"float32\""), CHOICES(OPTION("float32", JOB_FLOAT32), OPTION("int64", JOB_INT64))},
+    {"lengths", FIELD_BOOL, "The data says how many steps of each sample are valid",
+     AT(job_input, lengths), DEFAULT("false")},
+    {"scatter", FIELD_FIXED, "Each replica gets its samples", DEFAULT("true"),
+     LATER({"false", "inputs that reach every replica whole"})},
     {0},
 };
 
-static const struct object_def input_object = {
-    .what = "input",
-    .fields = input_rows,
-    .later = LATER_KEYS({"scatter", "inputs that reach every replica whole"},
-                        {"lengths", "sequence lengths"})};
+static const struct object_def input_object = {.what = "input", .fields = input_rows};
+
+#define INPUTS_AT                                                                                  \
+    .offset = offsetof(struct job_model, inputs), .size = sizeof(struct job_input),                \
+    .aux = offsetof(struct job_model, n_inputs), .object = &input_object
 
 static const struct field init_rows[] = {
     {"seed", FIELD_INT, "Of the initial weights; train's seed if left out", AT(job_init, seed),
@@ -104,7 +110,9 @@ static const struct object_def init_object = {
     .what = "init", .fields = init_rows, .later = LATER_KEYS({"fresh", "partly loaded weights"})};
 
 static const struct field model_rows[] = {
-    {"input", FIELD_OBJECT, "What the model takes", REQUIRED, .object = &input_object},
+    {"input", FIELD_SOLE, "What the model takes", INPUTS_AT},
+    {"inputs", FIELD_MAP, "What it takes, by name; layers say which in their own inputs", INPUTS_AT,
+     RANGE(1, LIMIT_INPUTS)},
     {"layers", FIELD_OBJECTS, "In order; a layer takes the one before it unless it names inputs",
      .offset = offsetof(struct job_model, layers), .size = sizeof(struct job_layer),
      .aux = offsetof(struct job_model, n_layers), REQUIRED, RANGE(1, LIMIT_LAYERS),
@@ -117,8 +125,8 @@ static const struct field model_rows[] = {
 static const struct object_def model_object = {
     .what = "model",
     .fields = model_rows,
-    .later = LATER_KEYS({"inputs", "several inputs"}, {"preset", "presets"}, {"args", "presets"},
-                        {"freeze", "frozen layers"})};
+    .later = LATER_KEYS({"preset", "presets"}, {"args", "presets"}, {"freeze", "frozen layers"}),
+    .one_of = {"input", "inputs"}};
 
 static const struct field reduction_rows[] = {
     {"reduction", FIELD_CHOICE, "Of the samples' losses to one", AT(job_loss, reduction),

@@ -29,6 +29,9 @@ enum field_kind {
     FIELD_DEVICES,    /* n_devices and devices of struct job_parallel */
     FIELD_OBJECT,     /* an object of its own rows, in the same or an inner struct */
     FIELD_OBJECTS,    /* a list of such objects: an array, with its size_t count at `aux` */
+    FIELD_MAP,        /* the same by name: char *name is an element's first member */
+    FIELD_SOLE,       /* the same with one element, written as itself; its name is the field's */
+    FIELD_TEXTS,      /* struct job_texts */
     FIELD_KIND_COUNT
 };
 
@@ -62,7 +65,7 @@ struct field {
     enum field_kind kind;
     const char *help; /* what the schema says of it */
     size_t offset;    /* in the struct of its object */
-    size_t size;      /* of the member; FIELD_OBJECTS: of an element */
+    size_t size;      /* of the member; FIELD_OBJECTS, _MAP, _SOLE: of an element */
     size_t aux;       /* a second offset, see the kinds */
     unsigned flags;
     const char *fallback; /* the default, as JSON; NULL: none */

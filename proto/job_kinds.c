@@ -123,4 +123,7 @@ const struct field_type *const job_field_types[FIELD_KIND_COUNT] = {
     [FIELD_DEVICES] = &job_type_devices,
     [FIELD_OBJECT] = &job_type_object,
     [FIELD_OBJECTS] = &job_type_objects,
+    [FIELD_MAP] = &job_type_map,
+    [FIELD_SOLE] = &job_type_sole,
+    [FIELD_TEXTS] = &job_type_texts,
 };

@@ -149,6 +149,24 @@ static json_t *objects_schema(const struct field *field)
     return list_schema(object_schema(field->object), field->imin, field->imax);
 }
 
+static json_t *map_schema(const struct field *field, json_t *value)
+{
+    json_t *schema = json_put(typed("object"), "additionalProperties", value);
+    schema = json_put(schema, "minProperties", json_integer(field->imin));
+    return json_put(schema, "maxProperties", json_integer(field->imax));
+}
+
+static json_t *inputs_schema(const struct field *field)
+{
+    return map_schema(field, object_schema(field->object));
+}
+
+static json_t *texts_schema(const struct field *field)
+{
+    static const struct field inputs = {RANGE(1, LIMIT_INPUTS)};
+    return either(text_schema(field), map_schema(&inputs, text_schema(field)));
+}
+
 static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field) = {
     [FIELD_INT] = int_schema,
     [FIELD_NUMBER] = number_schema,
@@ -167,6 +185,9 @@ static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field
     [FIELD_DEVICES] = devices_schema,
     [FIELD_OBJECT] = inner_schema,
     [FIELD_OBJECTS] = objects_schema,
+    [FIELD_MAP] = inputs_schema,
+    [FIELD_SOLE] = inner_schema,
+    [FIELD_TEXTS] = texts_schema,
 };
 
 static json_t *field_schema(const struct field *field)

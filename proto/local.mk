@@ -9,12 +9,14 @@ proto_libproto_a_SOURCES = \
 	proto/job.h \
 	proto/job_check.c \
 	proto/job_check.h \
+	proto/job_check_data.c \
 	proto/job_fields.c \
 	proto/job_fields.h \
 	proto/job_kinds.c \
 	proto/job_kinds.h \
 	proto/job_layers.c \
 	proto/job_lists.c \
+	proto/job_maps.c \
 	proto/job_rows.h \
 	proto/job_scalars.c \
 	proto/json.c \

@@ -1,4 +1,5 @@
-/* dataset.c: what is the same for every format: the transform, one-hot rows, the table of formats.
+/* dataset.c: what is the same for every format: the transform, one-hot rows, the check of what is
+ * gathered, the table of formats.
  */
 #include "engine/data/dataset.h"
 
@@ -13,14 +14,24 @@ struct transform { /* of one channel: (x * scale - mean) / std */
     double scale, mean, std;
 };
 
+struct input {
+    struct model_input want;
+    int64_t count;                   /* elements of a sample */
+    int64_t channels, channel_count; /* channel_count: elements of one channel */
+    struct transform *transform;     /* [channels]; NULL: it changes nothing */
+    int64_t least, most;             /* of integers */
+};
+
 struct dataset {
     const struct dataset_format *format;
     struct dataset_content content;
-    int64_t input_count, target_count;
+    struct dataset_want want; /* but for its inputs */
+    const char *what;
+    int64_t target_count;
     bool one_hot;
-    int64_t channels, channel_count; /* channel_count: elements of one channel */
-    bool identity;                   /* the transform changes nothing */
-    struct transform *transform;     /* [channels] */
+    uint64_t fingerprint;
+    int n_inputs;
+    struct input inputs[MODEL_MAX_INPUTS];
 };
 
 static const struct dataset_format *const formats[] = {
@@ -34,49 +45,111 @@ int dataset_blame(struct err *err, const char *what, const char *member)
     return err->code;
 }
 
+int dataset_check_labels(const struct dataset_want *want, const char *where, int64_t sample,
+                         const int64_t *labels, int64_t n, struct err *err)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (labels[i] < 0 || labels[i] >= want->classes)
+            return err_set(err, ERR_DATA_INVALID,
+                           "%s: sample %lld has label %lld, want 0 to %lld (the model has %lld "
+                           "classes)",
+                           where, (long long)sample, (long long)labels[i],
+                           (long long)want->classes - 1, (long long)want->classes);
+    return 0;
+}
+
 static double number(const struct job_numbers *numbers, int64_t channel)
 {
     return numbers->v[numbers->n == 1 ? 0 : channel];
 }
 
 static int check_numbers(const struct job_numbers *numbers, const char *name,
-                         const struct dataset *dataset, struct err *err)
+                         const struct input *input, struct err *err)
 {
-    if (numbers->n == 1 || (int64_t)numbers->n == dataset->channels)
+    if (numbers->n == 1 || (int64_t)numbers->n == input->channels)
         return 0;
     err_set(err, ERR_DATA_INVALID, "%zu numbers for an input of %lld channel%s", numbers->n,
-            (long long)dataset->channels, dataset->channels == 1 ? "" : "s");
+            (long long)input->channels, input->channels == 1 ? "" : "s");
     return dataset_blame(err, "/data/transform", name);
 }
 
-static int transform_init(struct dataset *dataset, const struct job_data *data,
-                          const struct dataset_want *want, struct err *err)
+static int transform_init(struct input *input, const struct job_data *data, struct err *err)
 {
-    dataset->channels = want->input.rank > 0 ? want->input.dim[0] : 1;
-    dataset->channel_count = dataset->input_count / dataset->channels;
-    int rc = check_numbers(&data->scale, "scale", dataset, err);
+    int rc = check_numbers(&data->scale, "scale", input, err);
     if (rc == 0)
-        rc = check_numbers(&data->mean, "mean", dataset, err);
+        rc = check_numbers(&data->mean, "mean", input, err);
     if (rc == 0)
-        rc = check_numbers(&data->std, "std", dataset, err);
+        rc = check_numbers(&data->std, "std", input, err);
     if (rc != 0)
         return rc;
 
-    dataset->transform = calloc((size_t)dataset->channels, sizeof *dataset->transform);
-    if (dataset->transform == NULL)
+    input->transform = calloc((size_t)input->channels, sizeof *input->transform);
+    if (input->transform == NULL)
         return err_set(err, ERR_NOMEM, "no memory for a transform");
-    dataset->identity = true;
-    for (int64_t c = 0; c < dataset->channels; c++) {
-        struct transform *t = &dataset->transform[c];
+    for (int64_t c = 0; c < input->channels; c++) {
+        struct transform *t = &input->transform[c];
         *t = (struct transform){number(&data->scale, c), number(&data->mean, c),
                                 number(&data->std, c)};
         if (t->std == 0) {
             err_set(err, ERR_DATA_INVALID, "a standard deviation of 0 cannot be divided by");
             return dataset_blame(err, "/data/transform", "std");
         }
-        dataset->identity = dataset->identity && t->scale == 1 && t->mean == 0 && t->std == 1;
     }
     return 0;
+}
+
+/* Steps 1 … T of what these are the lengths of; rows of the table that they are looked up in. */
+static void integer_range(const struct dataset_want *want, struct input *input)
+{
+    input->least = input->want.of >= 0;
+    input->most = input->want.of >= 0      ? want->inputs[input->want.of].shape.dim[0]
+                  : input->want.values > 0 ? input->want.values - 1
+                                           : INT64_MAX;
+    if (input->most == INT64_MAX)
+        input->least = INT64_MIN;
+}
+
+static int inputs_init(struct dataset *dataset, const struct job_data *data,
+                       const struct dataset_want *want, struct err *err)
+{
+    for (int i = 0; i < want->n_inputs; i++) {
+        struct input *input = &dataset->inputs[i];
+        const struct shape *shape = &want->inputs[i].shape;
+        *input = (struct input){.want = want->inputs[i], .count = shape_count(shape)};
+        input->channels = shape->rank > 0 ? shape->dim[0] : 1;
+        input->channel_count = input->count / input->channels;
+        dataset->n_inputs++;
+        integer_range(want, input);
+        int rc = input->want.dtype == DTYPE_F32 ? transform_init(input, data, err) : 0;
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* A change of the transform is a change of the data. */
+static uint64_t fingerprint(const struct dataset *dataset)
+{
+    uint64_t hash = dataset->content.fingerprint;
+    for (int i = 0; i < dataset->n_inputs; i++) {
+        const struct input *input = &dataset->inputs[i];
+        if (input->transform != NULL)
+            hash =
+                hash64(input->transform, (size_t)input->channels * sizeof *input->transform, hash);
+    }
+    return hash;
+}
+
+/* Drops a transform that changes nothing. */
+static void drop_identity(struct input *input)
+{
+    for (int64_t c = 0; input->transform != NULL && c < input->channels; c++) {
+        const struct transform *t = &input->transform[c];
+        if (t->scale != 1 || t->mean != 0 || t->std != 1)
+            return;
+    }
+    free(input->transform);
+    input->transform = NULL;
 }
 
 int dataset_open(const struct job_source *source, const struct job_data *data,
@@ -86,9 +159,11 @@ int dataset_open(const struct job_source *source, const struct job_data *data,
     struct dataset *dataset = calloc(1, sizeof *dataset);
     if (dataset == NULL)
         return err_set(err, ERR_NOMEM, "no memory for a data set");
-    dataset->input_count = shape_count(&want->input);
-    dataset->target_count = want->target_dtype == DTYPE_I64 ? 1 : shape_count(&want->target);
-    int rc = transform_init(dataset, data, want, err);
+    dataset->want = *want;
+    dataset->want.inputs = NULL;
+    dataset->what = what;
+    dataset->target_count = shape_count(&want->target);
+    int rc = inputs_init(dataset, data, want, err);
     if (rc != 0)
         goto out;
 
@@ -98,6 +173,9 @@ int dataset_open(const struct job_source *source, const struct job_data *data,
         goto out;
     dataset->format = format;
     dataset->one_hot = dataset->content.labels && want->target_dtype == DTYPE_F32;
+    dataset->fingerprint = fingerprint(dataset);
+    for (int i = 0; i < dataset->n_inputs; i++)
+        drop_identity(&dataset->inputs[i]);
     *ret_dataset = dataset;
     dataset = NULL;
 out:
@@ -111,7 +189,8 @@ void dataset_close(struct dataset *dataset)
         return;
     if (dataset->format != NULL)
         dataset->format->close(dataset->content.state);
-    free(dataset->transform);
+    for (int i = 0; i < dataset->n_inputs; i++)
+        free(dataset->inputs[i].transform);
     free(dataset);
 }
 
@@ -122,41 +201,89 @@ int64_t dataset_samples(const struct dataset *dataset)
 
 uint64_t dataset_fingerprint(const struct dataset *dataset)
 {
-    return hash64(dataset->transform, (size_t)dataset->channels * sizeof *dataset->transform,
-                  dataset->content.fingerprint);
+    return dataset->fingerprint;
 }
 
-static void apply(const struct dataset *dataset, float *input)
+int dataset_inputs(const struct dataset *dataset)
 {
-    for (int64_t c = 0; c < dataset->channels; c++, input += dataset->channel_count) {
-        const struct transform t = dataset->transform[c];
-        for (int64_t i = 0; i < dataset->channel_count; i++)
-            input[i] = (float)((input[i] * t.scale - t.mean) / t.std);
+    return dataset->n_inputs;
+}
+
+size_t dataset_input_bytes(const struct dataset *dataset, int input)
+{
+    const struct input *in = &dataset->inputs[input];
+    return (size_t)in->count * dtype_size(in->want.dtype);
+}
+
+size_t dataset_target_bytes(const struct dataset *dataset)
+{
+    return (size_t)dataset->target_count * dtype_size(dataset->want.target_dtype);
+}
+
+static void transform(const struct input *input, float *value)
+{
+    for (int64_t c = 0; c < input->channels; c++, value += input->channel_count) {
+        const struct transform t = input->transform[c];
+        for (int64_t i = 0; i < input->channel_count; i++)
+            value[i] = (float)((value[i] * t.scale - t.mean) / t.std);
     }
 }
 
-static void gather_target(const struct dataset *dataset, int64_t sample, int64_t to, void *targets)
+static int check_integers(const struct dataset *dataset, const struct input *input, int64_t sample,
+                          const int64_t *value, struct err *err)
+{
+    for (int64_t i = 0; i < input->count; i++)
+        if (value[i] < input->least || value[i] > input->most)
+            return err_at(err, ERR_DATA_INVALID, dataset->what,
+                          "sample %lld has %lld in \"%s\", want %lld to %lld", (long long)sample,
+                          (long long)value[i], input->want.name, (long long)input->least,
+                          (long long)input->most);
+    return 0;
+}
+
+static int gather_input(const struct dataset *dataset, int i, int64_t sample, void *value,
+                        struct err *err)
+{
+    const struct input *input = &dataset->inputs[i];
+    int rc = dataset->format->input(dataset->content.state, i, sample, value, err);
+    if (rc != 0)
+        return rc;
+    if (input->want.dtype == DTYPE_I64)
+        return check_integers(dataset, input, sample, value, err);
+    if (input->transform != NULL)
+        transform(input, value);
+    return 0;
+}
+
+static int gather_target(const struct dataset *dataset, int64_t sample, void *target,
+                         struct err *err)
 {
     const struct dataset_content *content = &dataset->content;
-    float *row = (float *)targets + to * dataset->target_count;
-    if (!content->labels) {
-        dataset->format->values(content->state, sample, row);
-    } else if (dataset->one_hot) {
-        memset(row, 0, (size_t)dataset->target_count * sizeof *row);
-        row[dataset->format->label(content->state, sample)] = 1;
-    } else {
-        ((int64_t *)targets)[to] = dataset->format->label(content->state, sample);
+    if (!content->labels)
+        return dataset->format->values(content->state, sample, target, err);
+    int64_t label = 0, *labels = dataset->one_hot ? &label : target;
+    int64_t n = dataset->one_hot ? 1 : dataset->target_count;
+    int rc = dataset->format->labels(content->state, sample, labels, err);
+    if (rc == 0)
+        rc = dataset_check_labels(&dataset->want, dataset->what, sample, labels, n, err);
+    if (rc == 0 && dataset->one_hot) {
+        memset(target, 0, dataset_target_bytes(dataset));
+        ((float *)target)[label] = 1;
     }
+    return rc;
 }
 
-void dataset_gather(const struct dataset *dataset, const int64_t *index, int64_t n, float *inputs,
-                    void *targets)
+int dataset_gather(const struct dataset *dataset, const struct dataset_rows *rows,
+                   void *const *inputs, void *targets, struct err *err)
 {
-    for (int64_t i = 0; i < n; i++) {
-        float *input = inputs + i * dataset->input_count;
-        dataset->format->input(dataset->content.state, index[i], input);
-        if (!dataset->identity)
-            apply(dataset, input);
-        gather_target(dataset, index[i], i, targets);
+    int rc = 0;
+    for (int64_t n = 0; n < rows->n && rc == 0; n++) {
+        for (int i = 0; i < dataset->n_inputs && rc == 0; i++)
+            rc = gather_input(dataset, i, rows->index[n],
+                              (char *)inputs[i] + (size_t)n * dataset_input_bytes(dataset, i), err);
+        if (rc == 0)
+            rc = gather_target(dataset, rows->index[n],
+                               (char *)targets + (size_t)n * dataset_target_bytes(dataset), err);
     }
+    return rc;
 }

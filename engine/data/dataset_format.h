@@ -1,7 +1,7 @@
 /* dataset_format.h: what a file format offers to dataset.c: one row of its table, one file.
  *
- * A format gives raw values; the transform and one-hot rows are dataset.c's. Once open a state is
- * immutable and any thread may read it.
+ * A format gives raw values; the transform, one-hot rows and the check of what is gathered are
+ * dataset.c's. Once open a state is immutable and any thread may read it.
  */
 #ifndef ENGINE_DATA_DATASET_FORMAT_H
 #define ENGINE_DATA_DATASET_FORMAT_H
@@ -11,19 +11,21 @@
 struct dataset_content { /* what a format found */
     void *state;
     int64_t samples; /* >= 1 */
-    bool labels;     /* targets are class numbers: `label` is called, else `values` */
+    bool labels;     /* targets are class numbers: `labels` is called, else `values` */
     uint64_t fingerprint;
 };
 
 struct dataset_format {
-    /* `what` is the source's JSON Pointer. Labels are checked against want->classes here. Errors:
-     * ERR_IO, ERR_DATA_INVALID, ERR_NOMEM. */
+    /* `what` is the source's JSON Pointer. Where a sample has one label, all are checked here.
+     * Errors: ERR_IO, ERR_DATA_INVALID, ERR_NOMEM. */
     int (*open)(const struct job_source *source, const struct dataset_want *want, const char *what,
                 struct dataset_content *ret_content, struct err *err);
     void (*close)(void *state);
-    void (*input)(const void *state, int64_t sample, float *ret_input);
-    int64_t (*label)(const void *state, int64_t sample);
-    void (*values)(const void *state, int64_t sample, float *ret_target);
+    /* One sample of want->inputs[input]: floats or int64s, as that says; its labels, as many as
+     * the target has elements; its target. Errors: ERR_IO, ERR_DATA_INVALID. */
+    int (*input)(const void *state, int input, int64_t sample, void *ret_input, struct err *err);
+    int (*labels)(const void *state, int64_t sample, int64_t *ret_labels, struct err *err);
+    int (*values)(const void *state, int64_t sample, float *ret_target, struct err *err);
 };
 
 extern const struct dataset_format dataset_format_random;
@@ -31,5 +33,9 @@ extern const struct dataset_format dataset_format_idx;
 
 /* Sets err->path to "what/member"; returns err->code. */
 int dataset_blame(struct err *err, const char *what, const char *member);
+/* Whether each of n labels lies in [0, classes). Errors: ERR_DATA_INVALID: "`where`: sample 3 has
+ * label 10, …". */
+int dataset_check_labels(const struct dataset_want *want, const char *where, int64_t sample,
+                         const int64_t *labels, int64_t n, struct err *err);
 
 #endif

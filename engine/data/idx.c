@@ -14,51 +14,12 @@
 /* Deflate's best: 258 bytes from two bits. No gz file holds more than this many times its size. */
 enum { DEFLATE_RATIO = 1032 };
 
-static uint8_t be8toh(uint8_t byte)
-{
-    return byte;
-}
-
-/* The element `i` of a big-endian array, as the C type `type` of `bits` bits. */
-#define ELEMENT(name, type, bits)                                                                  \
-    static type name##_at(const uint8_t *from, int64_t i)                                          \
-    {                                                                                              \
-        uint##bits##_t raw;                                                                        \
-        type value;                                                                                \
-        memcpy(&raw, from + i * (bits / 8), sizeof raw);                                           \
-        raw = be##bits##toh(raw);                                                                  \
-        memcpy(&value, &raw, sizeof value);                                                        \
-        return value;                                                                              \
-    }                                                                                              \
-    static void name##_floats(const uint8_t *from, int64_t n, float *to)                           \
-    {                                                                                              \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            to[i] = (float)name##_at(from, i);                                                     \
-    }
-#define WHOLE(name)                                                                                \
-    static int64_t name##_whole(const uint8_t *from)                                               \
-    {                                                                                              \
-        return name##_at(from, 0);                                                                 \
-    }
-
-ELEMENT(uint8, uint8_t, 8)
-ELEMENT(int8, int8_t, 8)
-ELEMENT(int16, int16_t, 16)
-ELEMENT(int32, int32_t, 32)
-ELEMENT(float32, float, 32)
-ELEMENT(float64, double, 64)
-WHOLE(uint8)
-WHOLE(int8)
-WHOLE(int16)
-WHOLE(int32)
-
-static const struct idx_type types[] = {
-    {0x08, "uint8", 1, true, uint8_floats, uint8_whole},
-    {0x09, "int8", 1, true, int8_floats, int8_whole},
-    {0x0b, "int16", 2, true, int16_floats, int16_whole},
-    {0x0c, "int32", 4, true, int32_floats, int32_whole},
-    {0x0d, "float32", 4, false, float32_floats, NULL},
-    {0x0e, "float64", 8, false, float64_floats, NULL},
+static const struct {
+    int code;
+    enum array_kind kind;
+} types[] = {
+    {0x08, ARRAY_UINT8}, {0x09, ARRAY_INT8},    {0x0b, ARRAY_INT16},
+    {0x0c, ARRAY_INT32}, {0x0d, ARRAY_FLOAT32}, {0x0e, ARRAY_FLOAT64},
 };
 
 struct reader {
@@ -99,7 +60,7 @@ static int read_exactly(struct reader *reader, void *to, size_t bytes, const cha
     return 0;
 }
 
-static int read_magic(struct reader *reader, struct idx *idx, struct err *err)
+static int read_magic(struct reader *reader, struct array *idx, struct err *err)
 {
     uint8_t magic[4];
     int rc = read_exactly(reader, magic, sizeof magic, "magic number", err);
@@ -112,7 +73,7 @@ static int read_magic(struct reader *reader, struct idx *idx, struct err *err)
                        reader->path, magic[0], magic[1], magic[2], magic[3]);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (types[i].code == magic[2])
-            idx->type = &types[i];
+            idx->type = &array_big[types[i].kind];
     if (idx->type == NULL)
         return err_set(err, ERR_DATA_INVALID,
                        "%s: element type 0x%02x, want 08 (uint8), 09 (int8), 0b (int16), 0c "
@@ -125,7 +86,7 @@ static int read_magic(struct reader *reader, struct idx *idx, struct err *err)
     return 0;
 }
 
-static int read_shape(struct reader *reader, struct idx *idx, struct err *err)
+static int read_shape(struct reader *reader, struct array *idx, struct err *err)
 {
     char text[160];
     uint8_t raw[4 * LIMIT_RANK];
@@ -149,7 +110,7 @@ static int read_shape(struct reader *reader, struct idx *idx, struct err *err)
 }
 
 /* Before memory is taken: can a file of this size hold what its header says? */
-static int check_size(const struct reader *reader, const struct idx *idx, struct err *err)
+static int check_size(const struct reader *reader, const struct array *idx, struct err *err)
 {
     char text[160];
     int64_t header = 4 + 4 * (int64_t)idx->shape.rank;
@@ -168,7 +129,7 @@ static int check_size(const struct reader *reader, const struct idx *idx, struct
 }
 
 /* The end of the elements must be the end of the file; reading on also checks a gz file's sum. */
-static int check_end(struct reader *reader, const struct idx *idx, struct err *err)
+static int check_end(struct reader *reader, const struct array *idx, struct err *err)
 {
     uint8_t byte;
     char text[160];
@@ -187,7 +148,7 @@ static int check_end(struct reader *reader, const struct idx *idx, struct err *e
     return 0;
 }
 
-static int read_all(struct reader *reader, struct idx *idx, struct err *err)
+static int read_all(struct reader *reader, struct array *idx, struct err *err)
 {
     int rc = read_magic(reader, idx, err);
     if (rc == 0)
@@ -196,15 +157,15 @@ static int read_all(struct reader *reader, struct idx *idx, struct err *err)
         rc = check_size(reader, idx, err);
     if (rc != 0)
         return rc;
-    idx->data = malloc(idx->bytes);
-    if (idx->data == NULL)
+    idx->data = idx->heap = malloc(idx->bytes);
+    if (idx->heap == NULL)
         return err_set(err, ERR_NOMEM, "no memory for the %zu bytes of %s", idx->bytes,
                        reader->path);
-    rc = read_exactly(reader, idx->data, idx->bytes, "elements", err);
+    rc = read_exactly(reader, idx->heap, idx->bytes, "elements", err);
     return rc != 0 ? rc : check_end(reader, idx, err);
 }
 
-int idx_read(const char *path, struct idx *ret_idx, struct err *err)
+int idx_read(const char *path, struct array *ret_array, struct err *err)
 {
     int fd;
     struct reader reader = {.path = path};
@@ -217,18 +178,12 @@ int idx_read(const char *path, struct idx *ret_idx, struct err *err)
         return err_set(err, ERR_NOMEM, "no memory to read %s", path);
     }
     gzbuffer(reader.gz, 1 << 17);
-    struct idx idx = {.data = NULL};
+    struct array idx = {.data = NULL};
     rc = read_all(&reader, &idx, err);
     gzclose_r(reader.gz);
     if (rc == 0)
-        *ret_idx = idx;
+        *ret_array = idx;
     else
-        idx_done(&idx);
+        array_done(&idx);
     return rc;
-}
-
-void idx_done(struct idx *idx)
-{
-    free(idx->data);
-    *idx = (struct idx){.data = NULL};
 }

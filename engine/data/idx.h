@@ -6,28 +6,10 @@
 #ifndef ENGINE_DATA_IDX_H
 #define ENGINE_DATA_IDX_H
 
-#include "engine/base/shape.h"
-#include "proto/err.h"
-
-struct idx_type {
-    int code;
-    const char *name; /* "uint8" */
-    size_t size;      /* bytes */
-    bool integer;
-    void (*floats)(const uint8_t *from, int64_t n, float *to);
-    int64_t (*whole)(const uint8_t *from); /* one element; NULL for floating point */
-};
-
-struct idx {
-    struct shape shape; /* rank >= 1, every dimension >= 1 */
-    const struct idx_type *type;
-    uint8_t *data;
-    size_t bytes;
-};
+#include "engine/data/array.h"
 
 /* Reads a file whole. The memory asked for is bounded by what a file of its size can hold. Errors:
  * ERR_IO; ERR_DATA_INVALID naming path, what was found and what is wanted; ERR_NOMEM. */
-int idx_read(const char *path, struct idx *ret_idx, struct err *err);
-void idx_done(struct idx *idx);
+int idx_read(const char *path, struct array *ret_array, struct err *err);
 
 #endif

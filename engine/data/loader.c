@@ -18,8 +18,7 @@
 enum { SLOTS = 3 }; /* one at work, one ready, one being made */
 
 struct slot {
-    float *inputs;
-    void *targets;
+    void *inputs[MODEL_MAX_INPUTS], *targets;
     struct loader_batch batch;
 };
 
@@ -35,23 +34,13 @@ struct loader {
     pthread_cond_t changed;
     int64_t filled, taken, freed;
     bool stop;
+    struct err failure; /* of batch `filled`, code 0: none; the thread has ended then */
 };
 
 /* The most that a batch has. */
 static int64_t slot_samples(const struct loader_config *config)
 {
     return order_batch_samples(dataset_samples(config->dataset), config->batch_size, 0);
-}
-
-static size_t input_bytes(const struct loader_config *config)
-{
-    return (size_t)(slot_samples(config) * shape_count(&config->input)) * sizeof(float);
-}
-
-static size_t target_bytes(const struct loader_config *config)
-{
-    int64_t count = config->target_dtype == DTYPE_I64 ? 1 : shape_count(&config->target);
-    return (size_t)(slot_samples(config) * count) * dtype_size(config->target_dtype);
 }
 
 static size_t order_bytes(const struct loader_config *config)
@@ -61,11 +50,14 @@ static size_t order_bytes(const struct loader_config *config)
 
 size_t loader_bytes(const struct loader_config *config)
 {
-    return order_bytes(config) + SLOTS * (input_bytes(config) + target_bytes(config));
+    size_t sample = dataset_target_bytes(config->dataset);
+    for (int i = 0; i < dataset_inputs(config->dataset); i++)
+        sample += dataset_input_bytes(config->dataset, i);
+    return order_bytes(config) + SLOTS * (size_t)slot_samples(config) * sample;
 }
 
 /* Makes batch `number`, counted from the start of epoch 0. */
-static void fill(struct loader *loader, struct slot *slot, int64_t number)
+static int fill(struct loader *loader, struct slot *slot, int64_t number, struct err *err)
 {
     const struct loader_config *config = &loader->config;
     int64_t epoch = number / loader->batches, index = number % loader->batches;
@@ -73,20 +65,27 @@ static void fill(struct loader *loader, struct slot *slot, int64_t number)
         order_epoch(config->seed, epoch, config->shuffle, loader->samples, loader->order);
     int64_t first = index * config->batch_size;
     int64_t n = order_batch_samples(loader->samples, config->batch_size, index);
-    dataset_gather(config->dataset, loader->order + first, n, slot->inputs, slot->targets);
+    const struct dataset_rows rows = {loader->order + first, n, epoch, first};
+    int rc = dataset_gather(config->dataset, &rows, slot->inputs, slot->targets, err);
+    if (rc != 0)
+        return rc;
     slot->batch = (struct loader_batch){
-        .batch = {.n = n, .data = slot->inputs, .targets = slot->targets},
+        .batch = {.n = n, .targets = slot->targets},
         .epoch = epoch,
         .index = index,
         .first_sample = first,
         .last_of_epoch = index == loader->batches - 1,
     };
+    for (int i = 0; i < MODEL_MAX_INPUTS; i++)
+        slot->batch.batch.inputs[i] = slot->inputs[i];
+    return 0;
 }
 
 static void *prefetch(void *context)
 {
     struct loader *loader = context;
-    for (int64_t i = 0; i < loader->total; i++) {
+    struct err err = ERR_INIT;
+    for (int64_t i = 0; i < loader->total && err.code == 0; i++) {
         pthread_mutex_lock(&loader->lock);
         while (!loader->stop && loader->filled - loader->freed == SLOTS)
             pthread_cond_wait(&loader->changed, &loader->lock);
@@ -94,9 +93,10 @@ static void *prefetch(void *context)
         pthread_mutex_unlock(&loader->lock);
         if (stop)
             break;
-        fill(loader, &loader->slots[i % SLOTS], loader->config.first_batch + i);
+        int rc = fill(loader, &loader->slots[i % SLOTS], loader->config.first_batch + i, &err);
         pthread_mutex_lock(&loader->lock);
-        loader->filled++;
+        loader->filled += rc == 0;
+        loader->failure = err;
         pthread_cond_signal(&loader->changed);
         pthread_mutex_unlock(&loader->lock);
     }
@@ -117,7 +117,8 @@ static int start_thread(struct loader *loader, struct err *err)
 static void loader_free(struct loader *loader)
 {
     for (int i = 0; i < SLOTS; i++) {
-        free(loader->slots[i].inputs);
+        for (int k = 0; k < MODEL_MAX_INPUTS; k++)
+            free(loader->slots[i].inputs[k]);
         free(loader->slots[i].targets);
     }
     free(loader->order);
@@ -126,16 +127,25 @@ static void loader_free(struct loader *loader)
     free(loader);
 }
 
+/* Whether there was memory for all of it. */
+static bool allocate_slot(const struct loader_config *config, struct slot *slot)
+{
+    size_t samples = (size_t)slot_samples(config);
+    slot->targets = malloc(samples * dataset_target_bytes(config->dataset));
+    bool whole = slot->targets != NULL;
+    for (int i = 0; i < dataset_inputs(config->dataset); i++) {
+        slot->inputs[i] = malloc(samples * dataset_input_bytes(config->dataset, i));
+        whole = whole && slot->inputs[i] != NULL;
+    }
+    return whole;
+}
+
 static int allocate(struct loader *loader, struct err *err)
 {
     loader->order = malloc(order_bytes(&loader->config));
     bool short_of = loader->order == NULL;
-    for (int i = 0; i < SLOTS; i++) {
-        struct slot *slot = &loader->slots[i];
-        slot->inputs = malloc(input_bytes(&loader->config));
-        slot->targets = malloc(target_bytes(&loader->config));
-        short_of = short_of || slot->inputs == NULL || slot->targets == NULL;
-    }
+    for (int i = 0; i < SLOTS; i++)
+        short_of = !allocate_slot(&loader->config, &loader->slots[i]) || short_of;
     return short_of ? err_set(err, ERR_NOMEM, "no memory for the loader's %zu bytes",
                               loader_bytes(&loader->config))
                     : 0;
@@ -177,16 +187,23 @@ void loader_stop(struct loader *loader)
     loader_free(loader);
 }
 
-bool loader_next(struct loader *loader, struct loader_batch *ret_batch)
+int loader_next(struct loader *loader, struct loader_batch *ret_batch, bool *ret_more,
+                struct err *err)
 {
+    int rc = 0;
     pthread_mutex_lock(&loader->lock);
     loader->freed = loader->taken;
     pthread_cond_signal(&loader->changed);
     bool more = loader->taken < loader->total;
-    while (more && loader->filled == loader->taken)
+    while (more && loader->filled == loader->taken && loader->failure.code == 0)
         pthread_cond_wait(&loader->changed, &loader->lock);
-    if (more)
+    if (more && loader->filled > loader->taken) {
         *ret_batch = loader->slots[loader->taken++ % SLOTS].batch;
+    } else if (more) {
+        *err = loader->failure;
+        rc = err->code;
+    }
     pthread_mutex_unlock(&loader->lock);
-    return more;
+    *ret_more = more;
+    return rc;
 }

@@ -9,8 +9,6 @@ struct loader;
 
 struct loader_config {
     const struct dataset *dataset; /* borrowed */
-    struct shape input, target;
-    enum dtype target_dtype;
     int64_t batch_size;
     uint64_t seed;
     bool shuffle, drop_last;
@@ -32,7 +30,9 @@ size_t loader_bytes(const struct loader_config *config);
 int loader_start(const struct loader_config *config, struct loader **ret_loader, struct err *err);
 /* At any time; NULL is fine. */
 void loader_stop(struct loader *loader);
-/* Waits for the next batch; valid until the next call. false: all were given. */
-bool loader_next(struct loader *loader, struct loader_batch *ret_batch);
+/* Waits for the next batch; valid until the next call. *ret_more false: all were given. Errors:
+ * dataset_gather's, of the batch whose turn it is; the loader can then only be stopped. */
+int loader_next(struct loader *loader, struct loader_batch *ret_batch, bool *ret_more,
+                struct err *err);
 
 #endif

@@ -1,6 +1,10 @@
 engine_libengine_a_SOURCES += \
+	%D%/array.c \
+	%D%/array.h \
 	%D%/dataset.c \
 	%D%/dataset.h \
+	%D%/dataset_arrays.c \
+	%D%/dataset_arrays.h \
 	%D%/dataset_format.h \
 	%D%/dataset_idx.c \
 	%D%/dataset_random.c \

@@ -91,7 +91,8 @@ struct value *build_value(struct build *build, enum value_kind kind, const char 
                             .shape = shape,
                             .dtype = dtype,
                             .kind = kind,
-                            .variable = -1};
+                            .variable = -1,
+                            .input = -1};
     graph->values[graph->n_values++] = value;
     return value;
 }
@@ -234,6 +235,17 @@ void build_in(struct node *node, struct value *value)
     node->in[node->n_in++] = value;
 }
 
+static struct value *kept_lengths(const struct node *node, const struct shape *shape)
+{
+    for (int i = 0; i < node->n_in; i++) {
+        const struct value *in = node->in[i];
+        if (in != NULL && in->lengths != NULL && shape->rank >= 3 &&
+            shape->dim[0] == in->shape.dim[0] && shape->dim[1] == in->shape.dim[1])
+            return in->lengths;
+    }
+    return NULL;
+}
+
 struct value *build_out(struct build *build, struct node *node, struct shape shape,
                         enum dtype dtype, struct err *err)
 {
@@ -243,8 +255,19 @@ struct value *build_out(struct build *build, struct node *node, struct shape sha
     value->producer = node;
     for (int i = 0; i < node->n_in; i++)
         value->needs_grad |= node->in[i] != NULL && node->in[i]->needs_grad;
+    if (node->phase == PHASE_FORWARD)
+        value->lengths = kept_lengths(node, &shape);
     build_out_value(node, value);
     return value;
+}
+
+void build_lookup(struct build *build, const struct value *value, int64_t rows)
+{
+    if (value->kind != VALUE_DATA || build->found == NULL)
+        return;
+    struct model_input *input = &build->found->inputs[value->input];
+    if (input->values == 0 || rows < input->values)
+        input->values = rows;
 }
 
 void build_out_value(struct node *node, struct value *value)

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-static const char *const input_name = "input";
-
 static struct shape with_batch(const struct shape *sample, int64_t batch)
 {
     struct shape shape = {.rank = sample->rank + 1, .dim = {batch}};
@@ -12,24 +10,45 @@ static struct shape with_batch(const struct shape *sample, int64_t batch)
     return shape;
 }
 
-static struct value *build_data(struct build *build, struct err *err)
+static int build_data(struct build *build, struct err *err)
 {
-    static const enum dtype dtypes[] = {[JOB_FLOAT32] = DTYPE_F32, [JOB_INT64] = DTYPE_I64};
-    const struct job_model *model = &build->job->model;
-    struct shape sample = {.rank = (int)model->input.rank};
-    memcpy(sample.dim, model->input.dim, (size_t)sample.rank * sizeof sample.dim[0]);
-    struct shape shape = with_batch(&sample, build->graph->options.batch);
-    return build_value(build, VALUE_DATA, "data", shape, dtypes[model->dtype], err);
+    struct graph *graph = build->graph;
+    const struct model *model = graph->model;
+    graph->data = arena_array(graph->arena, (size_t)model->n_inputs, sizeof(struct value *));
+    if (graph->data == NULL)
+        return err_set(err, ERR_NOMEM, "no memory for the model's graph");
+    for (int i = 0; i < model->n_inputs; i++) {
+        const struct model_input *input = &model->inputs[i];
+        struct shape shape = with_batch(&input->shape, graph->options.batch);
+        graph->data[i] = build_value(build, VALUE_DATA, input->name, shape, input->dtype, err);
+        if (graph->data[i] == NULL)
+            return err->code;
+        graph->data[i]->input = i;
+    }
+    for (int i = 0; i < model->n_inputs; i++)
+        if (model->inputs[i].lengths >= 0)
+            graph->data[i]->lengths = graph->data[model->inputs[i].lengths];
+    return 0;
 }
 
-/* The output of the layer called `name` before layer `end`, or of the model's input. */
+/* The input of the model called `name`. */
+static struct value *find_data(const struct build *build, const char *name)
+{
+    const struct model *model = build->graph->model;
+    for (int i = 0; i < model->n_inputs; i++)
+        if (model->inputs[i].of < 0 && strcmp(model->inputs[i].name, name) == 0)
+            return build->graph->data[i];
+    return NULL;
+}
+
+/* The output of the layer called `name` before layer `end`, or an input of the model. */
 static struct value *find_output(const struct build *build, struct value *const *outputs, int end,
                                  const char *name)
 {
     for (int i = 0; i < end; i++)
         if (strcmp(build->job->model.layers[i].name, name) == 0)
             return outputs[i];
-    return strcmp(name, input_name) == 0 ? build->graph->data : NULL;
+    return find_data(build, name);
 }
 
 static int find_inputs(const struct build *build, const struct job_layer *layer,
@@ -47,7 +66,7 @@ static int find_inputs(const struct build *build, const struct job_layer *layer,
                                      layer->inputs[i]);
     }
     if (layer->n_inputs == 0)
-        ret_in[0] = before == 0 ? build->graph->data : outputs[before - 1];
+        ret_in[0] = before == 0 ? build->graph->data[0] : outputs[before - 1];
     *ret_n = layer->n_inputs == 0 ? 1 : (int)layer->n_inputs;
     return 0;
 }
@@ -59,6 +78,11 @@ static int build_one(struct build *build, struct value **outputs, struct err *er
     struct value *in[NODE_MAX_IN] = {NULL};
     int n_in = 0;
     int rc = find_inputs(build, layer, outputs, in, &n_in, err);
+    for (int i = 0; rc == 0 && i < n_in; i++)
+        if ((in[i]->dtype == DTYPE_I64) != op->integers)
+            rc = build_shape_error(build, layer, err, "it takes %s, but its input %d is %s",
+                                   op->integers ? "int64" : "float32", i,
+                                   op->integers ? "float32" : "int64");
     if (rc == 0)
         rc = op->build(build, layer, in, n_in, &outputs[build->layer], err);
     return rc;
@@ -112,12 +136,12 @@ int forward_build(struct build *build, struct err *err)
     struct value **outputs = arena_array(graph->arena, n_layers, sizeof(struct value *));
     if (outputs == NULL)
         return err_set(err, ERR_NOMEM, "no memory for the model's graph");
-    graph->data = build_data(build, err);
-    if (graph->data == NULL)
-        return err->code;
+    int rc = build_data(build, err);
+    if (rc != 0)
+        return rc;
     for (size_t i = 0; i < n_layers; i++) {
         build_at(build, (int)i, build->job->model.layers[i].name);
-        int rc = build_one(build, outputs, err);
+        rc = build_one(build, outputs, err);
         if (rc != 0)
             return rc;
     }

@@ -15,7 +15,7 @@
 enum { NODE_MAX_IN = 8, NODE_MAX_OUT = 4 };
 
 enum value_kind {
-    VALUE_DATA,       /* the batch's inputs */
+    VALUE_DATA,       /* model->inputs[input], a batch of it */
     VALUE_TARGET,     /* the batch's targets */
     VALUE_VARIABLE,   /* model->variables[variable] */
     VALUE_ACTIVATION, /* made by a node, lives in the arena */
@@ -23,11 +23,14 @@ enum value_kind {
 
 struct value {
     int id;           /* index into graph->values */
-    const char *name; /* the variable's, "data", "target"; NULL: an activation */
+    const char *name; /* the variable's, the input's, "target"; NULL: an activation */
     struct shape shape;
     enum dtype dtype;
     enum value_kind kind;
     int variable;          /* VALUE_VARIABLE */
+    int input;             /* VALUE_DATA */
+    struct value *lengths; /* DTYPE_I64 [N]: how many of each sample's steps (dimension 1) are
+                              valid; NULL: all */
     struct node *producer; /* NULL for data, targets and variables */
     bool needs_grad;       /* a trained parameter is upstream */
     struct value *grad;    /* its gradient as the nodes so far make it; NULL: none */
@@ -64,8 +67,9 @@ struct graph {
     size_t n_nodes, nodes_capacity;
     struct value **values;
     size_t n_values, values_capacity;
-    struct value *data, *target; /* NULL when the replica rests */
-    struct value *output;        /* the last layer's; the host reads it when not training */
+    struct value **data;  /* [model->n_inputs] */
+    struct value *target; /* both NULL when the replica rests */
+    struct value *output; /* the last layer's; the host reads it when not training */
     struct value
         *loss; /* F64 [1]: the SUM of the samples' (cross entropy) or elements' (MSE) losses */
     struct value

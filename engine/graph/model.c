@@ -27,6 +27,43 @@ int model_bucket_end(const struct model *model, int first, size_t bucket_bytes)
     }
 }
 
+static struct model_input document_input(const struct job_input *input)
+{
+    static const enum dtype dtypes[] = {[JOB_FLOAT32] = DTYPE_F32, [JOB_INT64] = DTYPE_I64};
+    struct model_input found = {.name = input->name,
+                                .shape = {.rank = (int)input->shape.rank},
+                                .dtype = dtypes[input->dtype],
+                                .lengths = -1,
+                                .of = -1};
+    memcpy(found.shape.dim, input->shape.dim,
+           (size_t)input->shape.rank * sizeof input->shape.dim[0]);
+    return found;
+}
+
+static int find_inputs(struct model *model, struct err *err)
+{
+    const struct job_model *document = &model->job->model;
+    int n = (int)document->n_inputs, next = n;
+    model->inputs = arena_array(model->arena, 2 * (size_t)n, sizeof *model->inputs);
+    if (model->inputs == NULL)
+        return err_set(err, ERR_NOMEM, "no memory for the model");
+    for (int i = 0; i < n; i++) {
+        model->inputs[i] = document_input(&document->inputs[i]);
+        if (!document->inputs[i].lengths)
+            continue;
+        model->inputs[i].lengths = next;
+        model->inputs[next] = (struct model_input){
+            .name = arena_format(model->arena, "%s.lengths", document->inputs[i].name),
+            .dtype = DTYPE_I64,
+            .lengths = -1,
+            .of = i};
+        if (model->inputs[next++].name == NULL)
+            return err_set(err, ERR_NOMEM, "no memory for the model");
+    }
+    model->n_inputs = next;
+    return 0;
+}
+
 static int find_target(struct build *build, struct model *model, struct err *err)
 {
     const struct shape *output = &build->graph->output->shape;
@@ -90,7 +127,9 @@ static int count_parameters(struct model *model, struct err *err)
 static int find(struct build *build, struct model *model, struct err *err)
 {
     struct value *grad = NULL;
-    int rc = forward_build(build, err);
+    int rc = find_inputs(model, err);
+    if (rc == 0)
+        rc = forward_build(build, err);
     if (rc == 0)
         rc = count_parameters(model, err);
     if (rc == 0)

@@ -34,13 +34,26 @@ struct variable {
     struct init_rule init;
 };
 
-enum { OPTIMIZER_MAX_STATE = 3 };
+enum { OPTIMIZER_MAX_STATE = 3, MODEL_MAX_INPUTS = 2 * LIMIT_INPUTS };
+
+/* An array of a batch: [N, shape]. */
+struct model_input {
+    const char *name;   /* the document's; "NAME.lengths" */
+    struct shape shape; /* of one sample; [] for lengths */
+    enum dtype dtype;   /* DTYPE_F32, DTYPE_I64 */
+    int lengths;    /* the input that holds its lengths, 1 … shape.dim[0] each; -1: it has none */
+    int of;         /* the input that these are the lengths of; -1: an input of the document */
+    int64_t values; /* a layer looks its integers up in a table of that many rows: they lie in
+                       [0, values); 0: none does */
+};
 
 /* Parameters and buffers stand in the order of a PyTorch state_dict; then the gradients, in the
  * order in which backward makes them; then the optimizer's state. */
 struct model {
     const struct job *job; /* borrowed, outlives the model */
     struct arena *arena;
+    struct model_input *inputs; /* the document's in their order, then the lengths */
+    int n_inputs;
     struct variable *variables;
     size_t n_variables;
     int first_gradient, n_gradients; /* the gradients' run; 0: there is none */

@@ -28,6 +28,7 @@ struct op_def {
 
     double (*flops)(const struct node *node); /* NULL: not counted */
 
+    bool integers;    /* a layer that takes DTYPE_I64; others are given DTYPE_F32 only */
     bool view;        /* out[0] is in[0]'s memory, in plain layout, with another shape; no kernel */
     unsigned mutates; /* bit i: in[i] is written in place */
 };
@@ -88,10 +89,15 @@ struct node *build_node(struct build *build, const char *op, enum phase phase, c
 struct node *build_grad_node(struct build *build, const char *op, enum phase phase,
                              const struct node *forward, struct err *err);
 void build_in(struct node *node, struct value *value); /* value NULL: absent */
+/* A new output. A forward node's has the lengths of the first input whose samples and steps
+ * (dimensions 0 and 1) it keeps. */
 struct value *build_out(struct build *build, struct node *node, struct shape shape,
                         enum dtype dtype, struct err *err);
 /* An output that is a variable; NULL: not wanted. */
 void build_out_value(struct node *node, struct value *value);
+/* The integers of `value` are looked up in a table of that many rows: where it is an input of the
+ * model, its data is checked for it. */
+void build_lookup(struct build *build, const struct value *value, int64_t rows);
 /* ERR_MODEL_SHAPE at /model/layers/I: "layer \"fc\" (Linear): …". */
 int build_shape_error(const struct build *build, const struct job_layer *layer, struct err *err,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));

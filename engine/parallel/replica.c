@@ -17,13 +17,9 @@ static size_t tensor_bytes(const struct shape *shape, enum dtype dtype)
     return (size_t)shape_count(shape) * dtype_size(dtype);
 }
 
-size_t replica_data_bytes(const struct model *model, int64_t samples)
+size_t replica_data_bytes(const struct model *model, int input, int64_t samples)
 {
-    const struct job_shape *input = &model->job->model.input;
-    size_t bytes = (size_t)samples * dtype_size(DTYPE_F32);
-    for (int64_t i = 0; i < input->rank; i++)
-        bytes *= (size_t)input->dim[i];
-    return bytes;
+    return (size_t)samples * tensor_bytes(&model->inputs[input].shape, model->inputs[input].dtype);
 }
 
 size_t replica_target_bytes(const struct model *model, int64_t samples)
@@ -85,8 +81,9 @@ int replica_open(struct replica *replica, struct err *err)
         rc = memory_alloc(replica, replica->map->bytes, &replica->variables, err);
     if (rc == 0)
         rc = memory_alloc(replica, arena_bytes, &replica->arena, err);
-    if (rc == 0)
-        rc = memory_alloc(replica, replica_data_bytes(config->model, largest), &replica->data, err);
+    for (int i = 0; rc == 0 && i < config->model->n_inputs; i++)
+        rc = memory_alloc(replica, replica_data_bytes(config->model, i, largest), &replica->data[i],
+                          err);
     if (rc == 0)
         rc = memory_alloc(replica, replica_target_bytes(config->model, largest), &replica->target,
                           err);
@@ -105,7 +102,8 @@ void replica_close(struct replica *replica)
         return;
     memory_free(replica, &replica->variables);
     memory_free(replica, &replica->arena);
-    memory_free(replica, &replica->data);
+    for (int i = 0; i < MODEL_MAX_INPUTS; i++)
+        memory_free(replica, &replica->data[i]);
     memory_free(replica, &replica->target);
     replica->config->backend->device_close(replica->device);
     replica->device = NULL;
@@ -117,8 +115,10 @@ static int write_chunk(struct replica *replica, const struct batch *batch, struc
     const struct model *model = replica->config->model;
     if (batch->n == 0)
         return 0;
-    int rc = backend->write(replica->device, replica->data.at, batch->data,
-                            replica_data_bytes(model, batch->n), err);
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < model->n_inputs; i++)
+        rc = backend->write(replica->device, replica->data[i].at, batch->inputs[i],
+                            replica_data_bytes(model, i, batch->n), err);
     if (rc != 0)
         return rc;
     return backend->write(replica->device, replica->target.at, batch->targets,
@@ -141,12 +141,13 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
     const struct program *program =
         &replica->programs[shapes_find(replica->shapes, n, chunk->training)];
     assert(program->executor != NULL);
-    void *const base[SPACE_COUNT] = {
+    void *base[SPACE_COUNT] = {
         [SPACE_VARIABLES] = replica->variables.at,
         [SPACE_ARENA] = replica->arena.at,
-        [SPACE_DATA] = replica->data.at,
         [SPACE_TARGET] = replica->target.at,
     };
+    for (int i = 0; i < MODEL_MAX_INPUTS; i++)
+        base[SPACE_DATA + i] = replica->data[i].at;
     double loss = 0;
     int rc = write_chunk(replica, &chunk->batch, err);
     if (rc == 0)
@@ -183,9 +184,10 @@ int replica_plan(const struct strategy_config *config, const struct shapes *shap
     struct strategy_memory memory = {
         .samples = largest,
         .variable_bytes = map->bytes,
-        .input_bytes = replica_data_bytes(config->model, largest) +
-                       replica_target_bytes(config->model, largest),
+        .input_bytes = replica_target_bytes(config->model, largest),
     };
+    for (int i = 0; i < config->model->n_inputs; i++)
+        memory.input_bytes += replica_data_bytes(config->model, i, largest);
     team_set_size(config->devices[rank].n_threads);
     for (size_t i = 0; i < shapes->n; i++) {
         struct plan *plan;

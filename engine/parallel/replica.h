@@ -23,7 +23,7 @@ struct replica {
     const struct variable_map *map;
     struct device *device;
     struct program *programs; /* one a graph of shapes */
-    struct memory variables, arena, data, target;
+    struct memory variables, arena, target, data[MODEL_MAX_INPUTS];
 };
 
 struct chunk {
@@ -46,8 +46,8 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
 int replica_read(struct replica *replica, int variable, void *to, struct err *err);
 int replica_write(struct replica *replica, int variable, const void *from, struct err *err);
 
-/* Bytes of that many samples' inputs and targets on the host. */
-size_t replica_data_bytes(const struct model *model, int64_t samples);
+/* Bytes of that many samples of an input, and of targets, on the host. */
+size_t replica_data_bytes(const struct model *model, int input, int64_t samples);
 size_t replica_target_bytes(const struct model *model, int64_t samples);
 
 /* What replica_open would allocate, without touching a device; sets the calling thread's team to

@@ -224,6 +224,18 @@ void strategy_close(struct strategy *strategy)
     free(strategy);
 }
 
+static struct batch rows(const struct model *model, const struct batch *batch, int64_t first,
+                         int64_t n)
+{
+    struct batch chunk = {
+        .n = n,
+        .targets = (const char *)batch->targets + replica_target_bytes(model, first),
+    };
+    for (int i = 0; i < model->n_inputs; i++)
+        chunk.inputs[i] = (const char *)batch->inputs[i] + replica_data_bytes(model, i, first);
+    return chunk;
+}
+
 /* Cuts the batch: each driver gets its rows, and the position of its first sample. */
 static void scatter(struct strategy *strategy, const struct batch *batch, const struct step *step,
                     bool training)
@@ -237,11 +249,7 @@ static void scatter(struct strategy *strategy, const struct batch *batch, const 
         chunk->training = training;
         chunk->step = *step;
         chunk->step.first_sample += first;
-        chunk->batch = (struct batch){
-            .n = sizes[r],
-            .data = (const char *)batch->data + replica_data_bytes(model, first),
-            .targets = (const char *)batch->targets + replica_target_bytes(model, first),
-        };
+        chunk->batch = rows(model, batch, first, sizes[r]);
         driver->predictions = strategy->predictions + first;
         first += sizes[r];
     }

@@ -33,8 +33,8 @@ struct strategy_memory { /* of one device */
 
 struct batch { /* on the host */
     int64_t n;
-    const void *data;    /* float [n, input shape] */
-    const void *targets; /* int64 [n] or float [n, target shape] */
+    const void *inputs[MODEL_MAX_INPUTS]; /* as model->inputs: float or int64 [n, shape] */
+    const void *targets;                  /* int64 or float [n, target shape] */
 };
 
 struct replica_result {

@@ -8,10 +8,14 @@
 #include "engine/graph/op.h"
 #include "engine/plan/plan.h"
 
-static const char *const space_names[SPACE_COUNT] = {
-    [SPACE_NONE] = "none", [SPACE_VARIABLES] = "variables", [SPACE_ARENA] = "arena",
-    [SPACE_DATA] = "data", [SPACE_TARGET] = "target",
-};
+static const char *space_name(enum plan_space space)
+{
+    static const char *const names[] = {
+        [SPACE_NONE] = "none",     [SPACE_VARIABLES] = "variables", [SPACE_ARENA] = "arena",
+        [SPACE_TARGET] = "target", [SPACE_DATA] = "data",
+    };
+    return names[space < SPACE_DATA ? space : SPACE_DATA];
+}
 
 static void print_buffer(FILE *out, const struct plan *plan, const struct value *value,
                          const struct plan_buffer *buffer)
@@ -26,7 +30,7 @@ static void print_buffer(FILE *out, const struct plan *plan, const struct value 
     else
         fprintf(out, "%%%d", value->id);
     fprintf(out, ":%s@%s+%zu", plan->backend->layout_name(buffer->layout, layout),
-            space_names[buffer->space], buffer->offset);
+            space_name(buffer->space), buffer->offset);
 }
 
 static void print_step(FILE *out, const struct plan *plan, const struct plan_step *step)

@@ -86,9 +86,10 @@ static int meet(struct planner *planner, const struct value *value, struct err *
     if (layout == NULL)
         return err->code;
     size_t offset = value->kind == VALUE_VARIABLE ? planner->map->offset[value->variable] : 0;
+    int space = (int)spaces[value->kind] + (value->kind == VALUE_DATA ? value->input : 0);
     size_t bytes = planner->plan->backend->layout_bytes(layout);
     return add_copy(planner, value,
-                    (struct plan_buffer){spaces[value->kind], offset, bytes, layout}, err);
+                    (struct plan_buffer){(enum plan_space)space, offset, bytes, layout}, err);
 }
 
 /* The node's step as its kernel wants it, still without buffers and not in the plan. */

@@ -20,7 +20,14 @@ struct variable_map {
 int variable_map_build(const struct model *model, struct arena *arena, struct variable_map *ret_map,
                        struct err *err);
 
-enum plan_space { SPACE_NONE, SPACE_VARIABLES, SPACE_ARENA, SPACE_DATA, SPACE_TARGET, SPACE_COUNT };
+enum plan_space {
+    SPACE_NONE,
+    SPACE_VARIABLES,
+    SPACE_ARENA,
+    SPACE_TARGET,
+    SPACE_DATA, /* of input 0; that of input i is SPACE_DATA + i */
+    SPACE_COUNT = SPACE_DATA + MODEL_MAX_INPUTS
+};
 
 struct plan_buffer {
     enum plan_space space;

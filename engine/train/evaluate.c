@@ -59,8 +59,12 @@ int evaluate(const struct prepared *prepared, struct strategy *strategy, int64_t
     if (model->classes >= 2 && model->classes <= EVALUATION_CLASSES)
         evaluation.classes = model->classes;
     *ret_stopped = false;
-    while (rc == 0 && !*ret_stopped && loader_next(loader, &batch)) {
-        rc = evaluate_batch(prepared, strategy, step, &batch, &pass, &evaluation, err);
+    bool more = rc == 0;
+    while (more && !*ret_stopped) {
+        rc = loader_next(loader, &batch, &more, err);
+        if (rc == 0 && more)
+            rc = evaluate_batch(prepared, strategy, step, &batch, &pass, &evaluation, err);
+        more = more && rc == 0;
         *ret_stopped = *stop != 0;
     }
     loader_stop(loader);

@@ -11,20 +11,21 @@
 
 /* The data set is told apart by its fingerprint instead: the same paths may hold other data. */
 static const char *const pointers[] = {
-    "/model/input", "/model/layers", "/optimizer/type", "/train/batch_size",
-    "/train/seed",  "/data/shuffle", "/data/drop_last",
+    "/model/input",      "/model/inputs", "/model/layers", "/optimizer/type",
+    "/train/batch_size", "/train/seed",   "/data/shuffle", "/data/drop_last",
 };
 enum { N_POINTERS = sizeof pointers / sizeof pointers[0] };
 
 static const char dataset_key[] = "dataset";
 
-/* The value at "/object/key". */
+/* The value at "/object/key"; null where there is none. */
 static json_t *value_at(const json_t *root, const char *pointer)
 {
     char object[32];
     const char *key = strchr(pointer + 1, '/');
     snprintf(object, sizeof object, "%.*s", (int)(key - pointer - 1), pointer + 1);
-    return json_object_get(json_object_get(root, object), key + 1);
+    json_t *value = json_object_get(json_object_get(root, object), key + 1);
+    return value != NULL ? value : json_null();
 }
 
 static int set_text(json_t *metadata, const char *key, const json_t *value)

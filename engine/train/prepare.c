@@ -1,23 +1,15 @@
 /* prepare.c: see prepare.h. */
 #include "engine/train/prepare.h"
 
-#include <string.h>
-
 #include "engine/data/order.h"
 #include "engine/ops/registry.h"
-
-static struct shape input_shape(const struct job *job)
-{
-    struct shape shape = {.rank = (int)job->model.input.rank};
-    memcpy(shape.dim, job->model.input.dim, (size_t)shape.rank * sizeof shape.dim[0]);
-    return shape;
-}
 
 static int open_data(const struct job *job, struct prepared *prepared, struct err *err)
 {
     const struct model *model = prepared->model;
     const struct dataset_want want = {
-        .input = input_shape(job),
+        .inputs = model->inputs,
+        .n_inputs = model->n_inputs,
         .target = model->target,
         .target_dtype = model->target_dtype,
         .classes = model->classes,
@@ -104,9 +96,6 @@ static struct loader_config loader_of(const struct prepared *prepared,
     const struct job *job = prepared->model->job;
     return (struct loader_config){
         .dataset = dataset,
-        .input = input_shape(job),
-        .target = prepared->model->target,
-        .target_dtype = prepared->model->target_dtype,
         .batch_size = job->train.batch_size,
         .seed = (uint64_t)job->train.seed,
     };

@@ -23,22 +23,34 @@ void trace_devices(const struct trainer_config *config)
 }
 
 /* A batch of n samples of this shape. */
-static struct shape batched(int64_t n, const int64_t *dim, int rank)
+static struct shape batched(int64_t n, const struct shape *sample)
 {
-    struct shape shape = {.rank = rank + 1, .dim = {n}};
-    memcpy(shape.dim + 1, dim, (size_t)rank * sizeof *dim);
+    struct shape shape = {.rank = sample->rank + 1, .dim = {n}};
+    memcpy(shape.dim + 1, sample->dim, (size_t)sample->rank * sizeof sample->dim[0]);
     return shape;
+}
+
+/* "[15, 5], [15]": of each input. */
+static const char *input_sizes(const struct model *model, int64_t n, char *ret_text, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < model->n_inputs && used < size; i++) {
+        char text[SHAPE_TEXT];
+        struct shape shape = batched(n, &model->inputs[i].shape);
+        used += (size_t)snprintf(ret_text + used, size - used, "%s%s", i > 0 ? ", " : "",
+                                 shape_format(&shape, text));
+    }
+    return ret_text;
 }
 
 static void say_sizes(const struct trainer_config *config, const struct model *model,
                       const char *where, int64_t n)
 {
-    char line[LINE_BYTES], input_text[160], output_text[160];
-    const struct job_shape *sample = &config->job->model.input;
-    struct shape input = batched(n, sample->dim, (int)sample->rank);
-    struct shape output = batched(n, model->output.dim, model->output.rank);
+    char line[LINE_BYTES], input_text[LINE_BYTES - 2 * SHAPE_TEXT], output_text[SHAPE_TEXT];
+    struct shape output = batched(n, &model->output);
     snprintf(line, sizeof line, "%s: input size %s output size %s", where,
-             shape_format(&input, input_text), shape_format(&output, output_text));
+             input_sizes(model, n, input_text, sizeof input_text),
+             shape_format(&output, output_text));
     say(config, line);
 }
 

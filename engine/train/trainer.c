@@ -213,7 +213,11 @@ static int train_step(struct trainer *trainer, struct err *err)
     struct loader_batch next;
     struct strategy_result result;
     double before = now();
-    if (!loader_next(trainer->loader, &next))
+    bool more = false;
+    int rc = loader_next(trainer->loader, &next, &more, err);
+    if (rc != 0)
+        return rc;
+    if (!more)
         return err_set(err, ERR_INTERNAL, "the loader ended before the job");
     const struct step step = {
         .seed = (uint64_t)trainer->job->train.seed,
@@ -223,7 +227,7 @@ static int train_step(struct trainer *trainer, struct err *err)
         .loss_divisor = graph_loss_divisor(trainer->prepared.model, next.batch.n),
         .lr = trainer->job->optimizer.lr,
     };
-    int rc = strategy_train(trainer->strategy, &next.batch, &step, &result, err);
+    rc = strategy_train(trainer->strategy, &next.batch, &step, &result, err);
     if (rc != 0)
         return rc;
     double seconds = now() - before;

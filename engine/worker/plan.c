@@ -20,7 +20,7 @@ struct result {
  * without nodes (Dropout with p = 0) leaves its input's, which is the one before. */
 static struct shape layer_shape(const struct graph *graph, size_t layer)
 {
-    struct shape shape = graph->data->shape;
+    struct shape shape = graph->data[0]->shape;
     for (size_t i = 0; i < graph->n_nodes; i++) {
         const struct node *node = graph->nodes[i];
         if (node->phase == PHASE_FORWARD && node->layer >= 0 && (size_t)node->layer <= layer)

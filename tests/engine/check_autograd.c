@@ -63,9 +63,10 @@ static void machine_open(struct machine *machine, const char *input, const char 
     ck_assert_msg(rc == 0, "%s", err.message);
     machine->bytes[SPACE_VARIABLES] = machine->map.bytes;
     machine->bytes[SPACE_ARENA] = machine->plan->arena_bytes;
-    machine->bytes[SPACE_DATA] = (size_t)shape_count(&machine->graph->data->shape) * sizeof(float);
+    machine->bytes[SPACE_DATA] =
+        (size_t)shape_count(&machine->graph->data[0]->shape) * sizeof(float);
     machine->bytes[SPACE_TARGET] = BATCH * sizeof(int64_t);
-    for (int space = SPACE_VARIABLES; space < SPACE_COUNT; space++) {
+    for (int space = SPACE_VARIABLES; space <= SPACE_DATA; space++) {
         machine->base[space] = backend_cpu.alloc(machine->device, machine->bytes[space]);
         ck_assert_ptr_nonnull(machine->base[space]);
     }
@@ -75,7 +76,7 @@ static void machine_open(struct machine *machine, const char *input, const char 
 static void machine_close(struct machine *machine)
 {
     executor_free(machine->executor);
-    for (int space = SPACE_VARIABLES; space < SPACE_COUNT; space++)
+    for (int space = SPACE_VARIABLES; space <= SPACE_DATA; space++)
         backend_cpu.free(machine->device, machine->base[space], machine->bytes[space]);
     backend_cpu.device_close(machine->device);
     plan_free(machine->plan);

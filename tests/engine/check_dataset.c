@@ -21,16 +21,50 @@ static struct job_source random_source(int64_t samples, int64_t classes)
         .format = DATA_RANDOM, .samples = samples, .seed = 5, .classes = classes};
 }
 
+/* Inputs live as long as the test. */
+static const struct model_input *one_input(struct shape shape)
+{
+    static struct model_input inputs[16];
+    static int next;
+    struct model_input *input = &inputs[next++ % 16];
+    *input = (struct model_input){
+        .name = "input", .shape = shape, .dtype = DTYPE_F32, .lengths = -1, .of = -1};
+    return input;
+}
+
 static struct dataset_want want_labels(struct shape input, int64_t classes)
 {
-    return (struct dataset_want){
-        .input = input, .target = {0}, .target_dtype = DTYPE_I64, .classes = classes};
+    return (struct dataset_want){.inputs = one_input(input),
+                                 .n_inputs = 1,
+                                 .target = {0},
+                                 .target_dtype = DTYPE_I64,
+                                 .classes = classes};
 }
 
 static struct dataset_want want_values(struct shape input, struct shape target, int64_t classes)
 {
-    return (struct dataset_want){
-        .input = input, .target = target, .target_dtype = DTYPE_F32, .classes = classes};
+    return (struct dataset_want){.inputs = one_input(input),
+                                 .n_inputs = 1,
+                                 .target = target,
+                                 .target_dtype = DTYPE_F32,
+                                 .classes = classes};
+}
+
+static struct job_texts one_text(const char *text)
+{
+    static char *texts[16];
+    static int next;
+    char **at = &texts[next++ % 16];
+    *at = (char *)text;
+    return (struct job_texts){.n = 1, .texts = at};
+}
+
+static void gather(const struct dataset *dataset, const int64_t *index, int64_t n, void *input,
+                   void *targets)
+{
+    struct err err = ERR_INIT;
+    const struct dataset_rows rows = {.index = index, .n = n};
+    ck_assert_msg(dataset_gather(dataset, &rows, &input, targets, &err) == 0, "%s", err.message);
 }
 
 static struct dataset *open_or_abort(struct job_source source, struct job_data data,
@@ -66,7 +100,7 @@ static struct job_source tiny(void)
     const char *inputs = idx_file_gz("images.gz", bytes, n);
     n = idx_make(bytes, 0x08, 1, dim, labels, sizeof labels);
     return (struct job_source){.format = DATA_IDX,
-                               .inputs = (char *)inputs,
+                               .inputs = one_text(inputs),
                                .targets = (char *)idx_file("labels", bytes, n)};
 }
 
@@ -78,8 +112,8 @@ START_TEST(random_samples_are_a_function_of_seed_and_sample)
     struct dataset *dataset =
         open_or_abort(random_source(10, 3), plain_data(), want_labels(SHAPE(7), 5));
     ck_assert_int_eq(dataset_samples(dataset), 10);
-    dataset_gather(dataset, all, 4, four[0], label4);
-    dataset_gather(dataset, some, 2, two[0], label2);
+    gather(dataset, all, 4, four[0], label4);
+    gather(dataset, some, 2, two[0], label2);
     ck_assert_mem_eq(two[0], four[3], sizeof two[0]);
     ck_assert_mem_eq(two[1], four[1], sizeof two[1]);
     ck_assert_int_eq(label2[0], label4[3]);
@@ -99,7 +133,7 @@ START_TEST(random_inputs_are_normal_and_labels_uniform)
     for (int64_t i = 0; i < SAMPLES; i++) {
         float input[WIDTH];
         int64_t label;
-        dataset_gather(dataset, &i, 1, input, &label);
+        gather(dataset, &i, 1, input, &label);
         for (int j = 0; j < WIDTH; j++) {
             sum += input[j];
             square += input[j] * input[j];
@@ -123,7 +157,7 @@ START_TEST(random_targets_have_the_outputs_shape)
     float input[2][2], target[2][6];
     struct dataset *dataset =
         open_or_abort(random_source(10, 0), plain_data(), want_values(SHAPE(2), SHAPE(2, 3), 0));
-    dataset_gather(dataset, index, 2, input[0], target[0]);
+    gather(dataset, index, 2, input[0], target[0]);
     ck_assert_mem_eq(target[0], target[1], sizeof target[0]);
     ck_assert_mem_ne(target[0], input[0], sizeof input[0]);
     ck_assert_float_ne(target[0][0], target[0][5]);
@@ -149,7 +183,7 @@ START_TEST(idx_images_serve_one_channel)
     int64_t label[2];
     struct dataset *dataset = open_or_abort(tiny(), plain_data(), want_labels(SHAPE(1, 2, 3), 4));
     ck_assert_int_eq(dataset_samples(dataset), 4);
-    dataset_gather(dataset, index, 2, input[0], label);
+    gather(dataset, index, 2, input[0], label);
     for (int i = 0; i < 6; i++) {
         ck_assert_float_eq(input[0][i], (float)(12 + i));
         ck_assert_float_eq(input[1][i], (float)i);
@@ -167,7 +201,7 @@ START_TEST(labels_become_rows_under_mse)
     float input[2][6], target[2][4];
     struct dataset *dataset =
         open_or_abort(tiny(), plain_data(), want_values(SHAPE(2, 3), SHAPE(4), 4));
-    dataset_gather(dataset, index, 2, input[0], target[0]);
+    gather(dataset, index, 2, input[0], target[0]);
     ck_assert_mem_eq(target, want, sizeof want);
     dataset_close(dataset);
 }
@@ -178,12 +212,12 @@ START_TEST(idx_values_are_targets_under_mse)
     static const int64_t index[] = {1};
     float input[6], target[6];
     struct job_source source = tiny();
-    source.targets = source.inputs;
+    source.targets = source.inputs.texts[0];
     double half = 0.5;
     struct job_data data = plain_data();
     data.scale.v = &half;
     struct dataset *dataset = open_or_abort(source, data, want_values(SHAPE(2, 3), SHAPE(2, 3), 0));
-    dataset_gather(dataset, index, 1, input, target);
+    gather(dataset, index, 1, input, target);
     for (int i = 0; i < 6; i++) {
         ck_assert_float_eq(target[i], (float)(6 + i));
         ck_assert_float_eq(input[i], (float)(6 + i) / 2);
@@ -200,7 +234,7 @@ START_TEST(transform_of_one_number_and_of_one_a_channel)
     double scale[] = {0.5, 2}, mean = 1, std[] = {4, 8};
     struct job_data data = {.scale = {2, scale}, .mean = {1, &mean}, .std = {2, std}};
     struct dataset *dataset = open_or_abort(tiny(), data, want_labels(SHAPE(2, 3), 4));
-    dataset_gather(dataset, index, 1, input, &label);
+    gather(dataset, index, 1, input, &label);
     for (int i = 0; i < 6; i++)
         ck_assert_float_eq(input[i], (float)(((6 + i) * scale[i / 3] - 1) / std[i / 3]));
     dataset_close(dataset);
@@ -227,7 +261,7 @@ START_TEST(idx_refuses_what_does_not_fit)
             "/data/train/targets", "samples of shape [], the model's output is [5, 2]");
 
     struct job_source swapped = source;
-    swapped.targets = source.inputs;
+    swapped.targets = source.inputs.texts[0];
     refused(swapped, plain_data(), want_labels(SHAPE(2, 3), 4), ERR_DATA_INVALID,
             "/data/train/targets", "uint8 of shape [4, 2, 3], the loss wants one integer label");
 

@@ -36,14 +36,14 @@ START_TEST(mlp_training_computes_no_gradient_of_the_data)
                                      " 'bias': false}",
                                      mse);
     check_dump(model, (struct graph_options){.batch = 6, .training = true, .n_replicas = 1},
-               "F a linear(data, a.weight, a.bias) -> %3 [6, 2, 4]\n"
+               "F a linear(input, a.weight, a.bias) -> %3 [6, 2, 4]\n"
                "F r relu(%3) -> %4 [6, 2, 4]\n"
                "F b linear(%4, b.weight, -) -> %6 [6, 2, 3]\n"
                "F loss mse(%6, target) -> %8 [1], %9 [6, 2, 3]\n"
                "W b linear_weight_grad(%4, %9) -> b.weight.grad\n"
                "I b linear_input_grad(%9, b.weight) -> %11 [6, 2, 4]\n"
                "I r relu_grad(%4, %11) -> %12 [6, 2, 4]\n"
-               "W a linear_weight_grad(data, %12) -> a.weight.grad, a.bias.grad\n"
+               "W a linear_weight_grad(input, %12) -> a.weight.grad, a.bias.grad\n"
                "U a.weight sgd(a.weight, a.weight.grad, -)\n"
                "U a.bias sgd(a.bias, a.bias.grad, -)\n"
                "U b.weight sgd(b.weight, b.weight.grad, -)\n");
@@ -59,7 +59,7 @@ START_TEST(cnn_training_reduces_each_bucket_as_soon_as_it_is_made)
     const struct graph_options options = {
         .batch = 4, .training = true, .n_replicas = 2, .bucket_bytes = 100};
     check_dump(model, options,
-               "F conv1 conv2d(data, conv1.weight, conv1.bias) -> %3 [4, 4, 8, 8]\n"
+               "F conv1 conv2d(input, conv1.weight, conv1.bias) -> %3 [4, 4, 8, 8]\n"
                "F bn1 batch_norm(%3, bn1.weight, bn1.bias, bn1.running_mean, bn1.running_var, "
                "bn1.num_batches_tracked) -> %9 [4, 4, 8, 8], %10 [4], %11 [4]\n"
                "F relu1 relu(%9) -> %12 [4, 4, 8, 8]\n"
@@ -83,7 +83,7 @@ START_TEST(cnn_training_reduces_each_bucket_as_soon_as_it_is_made)
                "I relu1 relu_grad(%12, %36) -> %37 [4, 4, 8, 8]\n"
                "I bn1 batch_norm_grad(%3, %37, bn1.weight, %10, %11) -> %38 [4, 4, 8, 8], "
                "bn1.weight.grad, bn1.bias.grad\n"
-               "W conv1 conv2d_weight_grad(data, %38) -> conv1.weight.grad, conv1.bias.grad\n"
+               "W conv1 conv2d_weight_grad(input, %38) -> conv1.weight.grad, conv1.bias.grad\n"
                "R gradients all_reduce(conv2.bias.grad, conv1.weight.grad)\n"
                "R gradients all_reduce(conv1.bias.grad, conv1.bias.grad)\n"
                "U conv1.weight sgd(conv1.weight, conv1.weight.grad, conv1.weight.momentum_buffer)\n"
@@ -102,7 +102,7 @@ START_TEST(cnn_evaluation_predicts_and_changes_nothing)
 {
     struct model *model = models_new(models_cnn_input, models_cnn, NULL);
     check_dump(model, (struct graph_options){.batch = 1, .n_replicas = 2},
-               "F conv1 conv2d(data, conv1.weight, conv1.bias) -> %3 [1, 4, 8, 8]\n"
+               "F conv1 conv2d(input, conv1.weight, conv1.bias) -> %3 [1, 4, 8, 8]\n"
                "F bn1 batch_norm_eval(%3, bn1.weight, bn1.bias, bn1.running_mean, "
                "bn1.running_var) -> %9 [1, 4, 8, 8]\n"
                "F relu1 relu(%9) -> %10 [1, 4, 8, 8]\n"
@@ -126,7 +126,7 @@ START_TEST(batch_norm_without_running_statistics)
                                      "{'type': 'Linear', 'name': 'fc', 'out_features': 3}",
                                      NULL);
     check_dump(model, (struct graph_options){.batch = 5, .n_replicas = 1},
-               "F bn batch_norm(data, -, -, -, -, -) -> %1 [5, 4], %2 [4], %3 [4]\n"
+               "F bn batch_norm(input, -, -, -, -, -) -> %1 [5, 4], %2 [4], %3 [4]\n"
                "F fc linear(%1, fc.weight, fc.bias) -> %6 [5, 3]\n"
                "F loss cross_entropy(%6, target) -> %8 [1]\n"
                "F loss argmax(%6) -> %9 [5]\n");
@@ -153,13 +153,13 @@ START_TEST(resting_replica_keeps_the_order_of_collectives)
                "U b.bias sgd(b.bias, b.bias.grad, -)\n");
     options.batch = 7;
     check_dump(model, options,
-               "F a linear(data, a.weight, a.bias) -> %3 [7, 8]\n"
+               "F a linear(input, a.weight, a.bias) -> %3 [7, 8]\n"
                "F b linear(%3, b.weight, b.bias) -> %6 [7, 2]\n"
                "F loss mse(%6, target) -> %8 [1], %9 [7, 2]\n"
                "W b linear_weight_grad(%3, %9) -> b.weight.grad, b.bias.grad\n"
                "R gradients all_reduce(b.weight.grad, b.bias.grad)\n"
                "I b linear_input_grad(%9, b.weight) -> %12 [7, 8]\n"
-               "W a linear_weight_grad(data, %12) -> a.weight.grad, a.bias.grad\n"
+               "W a linear_weight_grad(input, %12) -> a.weight.grad, a.bias.grad\n"
                "R gradients all_reduce(a.weight.grad, a.weight.grad)\n"
                "R gradients all_reduce(a.bias.grad, a.bias.grad)\n"
                "U a.weight sgd(a.weight, a.weight.grad, -)\n"
@@ -179,14 +179,14 @@ START_TEST(gradients_of_a_fan_out_are_added)
                                      "{'type': 'Add', 'name': 's', 'inputs': ['a', 'r', 'a']}",
                                      mse);
     check_dump(model, (struct graph_options){.batch = 2, .training = true, .n_replicas = 1},
-               "F a linear(data, a.weight, a.bias) -> %3 [2, 4]\n"
+               "F a linear(input, a.weight, a.bias) -> %3 [2, 4]\n"
                "F r relu(%3) -> %4 [2, 4]\n"
                "F s add(%3, %4, %3) -> %5 [2, 4]\n"
                "F loss mse(%5, target) -> %7 [1], %8 [2, 4]\n"
                "I s add(%8, %8) -> %9 [2, 4]\n"
                "I r relu_grad(%4, %8) -> %10 [2, 4]\n"
                "I r add(%9, %10) -> %11 [2, 4]\n"
-               "W a linear_weight_grad(data, %11) -> a.weight.grad, a.bias.grad\n"
+               "W a linear_weight_grad(input, %11) -> a.weight.grad, a.bias.grad\n"
                "U a.weight sgd(a.weight, a.weight.grad, -)\n"
                "U a.bias sgd(a.bias, a.bias.grad, -)\n");
     models_free(model);
@@ -205,9 +205,9 @@ START_TEST(layer_that_nothing_reads_leaves_no_node)
     ck_assert_int_eq(model->variables[model_find(model, "dead.weight")].gradient, -1);
     ck_assert_int_eq(model_find(model, "dead.weight.grad"), -1);
     check_dump(model, (struct graph_options){.batch = 3, .training = true, .n_replicas = 1},
-               "F fc linear(data, fc.weight, fc.bias) -> %5 [3, 2]\n"
+               "F fc linear(input, fc.weight, fc.bias) -> %5 [3, 2]\n"
                "F loss mse(%5, target) -> %7 [1], %8 [3, 2]\n"
-               "W fc linear_weight_grad(data, %8) -> fc.weight.grad, fc.bias.grad\n"
+               "W fc linear_weight_grad(input, %8) -> fc.weight.grad, fc.bias.grad\n"
                "U fc.weight sgd(fc.weight, fc.weight.grad, -)\n"
                "U fc.bias sgd(fc.bias, fc.bias.grad, -)\n");
     models_free(model);

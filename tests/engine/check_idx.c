@@ -15,7 +15,7 @@ static const uint8_t elements6[] = {0, 1, 2, 250, 4, 5};
 static const char *fault(const char *path, int code)
 {
     static struct err err;
-    struct idx idx;
+    struct array idx;
     ck_assert_int_eq(idx_read(path, &idx, &err), code);
     ck_assert_int_eq(err.code, code);
     if (code == ERR_DATA_INVALID)
@@ -34,7 +34,7 @@ START_TEST(plain_and_gz_are_read_alike)
     size_t n = idx_make(bytes, 0x08, 2, dim23, elements6, 6);
     for (int gz = 0; gz <= 1; gz++) {
         struct err err;
-        struct idx idx;
+        struct array idx;
         const char *path = gz ? idx_file_gz("a.gz", bytes, n) : idx_file("a", bytes, n);
         ck_assert_int_eq(idx_read(path, &idx, &err), 0);
         ck_assert_int_eq(idx.shape.rank, 2);
@@ -42,7 +42,7 @@ START_TEST(plain_and_gz_are_read_alike)
         ck_assert_int_eq(idx.shape.dim[1], 3);
         ck_assert_uint_eq(idx.bytes, 6);
         ck_assert_mem_eq(idx.data, elements6, 6);
-        idx_done(&idx);
+        array_done(&idx);
     }
 }
 END_TEST
@@ -68,15 +68,19 @@ START_TEST(elements_of_every_type)
     uint8_t bytes[64];
     float floats[2];
     struct err err;
-    struct idx idx;
+    struct array idx;
     size_t n = idx_make(bytes, typed[_i].type, 1, dim23, typed[_i].bytes, 2 * typed[_i].size);
     ck_assert_int_eq(idx_read(idx_file("typed", bytes, n), &idx, &err), 0);
     idx.type->floats(idx.data, 2, floats);
     ck_assert_mem_eq(floats, typed[_i].floats, sizeof floats);
     ck_assert_int_eq(idx.type->integer, typed[_i].integer);
-    if (typed[_i].integer)
-        ck_assert_int_eq(idx.type->whole(idx.data), (int64_t)typed[_i].floats[0]);
-    idx_done(&idx);
+    if (typed[_i].integer) {
+        int64_t wholes[2];
+        idx.type->wholes(idx.data, 2, wholes);
+        ck_assert_int_eq(wholes[0], (int64_t)typed[_i].floats[0]);
+        ck_assert_int_eq(wholes[1], (int64_t)typed[_i].floats[1]);
+    }
+    array_done(&idx);
 }
 END_TEST
 

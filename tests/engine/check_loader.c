@@ -15,7 +15,10 @@ static void setup(void)
     struct err err;
     struct job_source source = {.format = DATA_RANDOM, .samples = SAMPLES, .seed = 2, .classes = 4};
     struct job_data data = {.scale = {1, &one}, .mean = {1, &zero}, .std = {1, &one}};
-    struct dataset_want want = {.input = SHAPE(WIDTH), .target_dtype = DTYPE_I64, .classes = 4};
+    struct model_input input = {
+        .name = "input", .shape = SHAPE(WIDTH), .dtype = DTYPE_F32, .lengths = -1, .of = -1};
+    struct dataset_want want = {
+        .inputs = &input, .n_inputs = 1, .target_dtype = DTYPE_I64, .classes = 4};
     ck_assert_int_eq(dataset_open(&source, &data, &want, "/data/train", &dataset, &err), 0);
 }
 
@@ -29,13 +32,19 @@ static struct loader *start(struct loader_config config)
     struct err err;
     struct loader *loader;
     config.dataset = dataset;
-    config.input = SHAPE(WIDTH);
-    config.target_dtype = DTYPE_I64;
     config.seed = 9;
     if (config.batch_size == 0)
         config.batch_size = BATCH;
     ck_assert_int_eq(loader_start(&config, &loader, &err), 0);
     return loader;
+}
+
+static bool next(struct loader *loader, struct loader_batch *ret_batch)
+{
+    bool more;
+    struct err err = ERR_INIT;
+    ck_assert_msg(loader_next(loader, ret_batch, &more, &err) == 0, "%s", err.message);
+    return more;
 }
 
 /* The batch is the one that a direct gather makes for `number`. */
@@ -46,13 +55,15 @@ static void ck_batch(const struct loader_batch *got, int64_t number, bool shuffl
     int64_t epoch = number / EPOCH_BATCHES, index = number % EPOCH_BATCHES;
     order_epoch(9, epoch, shuffle, SAMPLES, order);
     int64_t n = order_batch_samples(SAMPLES, BATCH, index);
-    dataset_gather(dataset, order + index * BATCH, n, input[0], label);
+    struct err err;
+    const struct dataset_rows rows = {order + index * BATCH, n, epoch, index * BATCH};
+    ck_assert_int_eq(dataset_gather(dataset, &rows, (void *[]){input[0]}, label, &err), 0);
     ck_assert_int_eq(got->epoch, epoch);
     ck_assert_int_eq(got->index, index);
     ck_assert_int_eq(got->first_sample, index * BATCH);
     ck_assert_int_eq(got->last_of_epoch, index == EPOCH_BATCHES - 1);
     ck_assert_int_eq(got->batch.n, n);
-    ck_assert_mem_eq(got->batch.data, input, (size_t)n * sizeof input[0]);
+    ck_assert_mem_eq(got->batch.inputs[0], input, (size_t)n * sizeof input[0]);
     ck_assert_mem_eq(got->batch.targets, label, (size_t)n * sizeof label[0]);
 }
 
@@ -61,11 +72,11 @@ START_TEST(batches_come_in_order)
     struct loader_batch batch;
     struct loader *loader = start((struct loader_config){.shuffle = _i, .n_batches = 11});
     for (int64_t i = 0; i < 11; i++) {
-        ck_assert(loader_next(loader, &batch));
+        ck_assert(next(loader, &batch));
         ck_batch(&batch, i, _i);
     }
-    ck_assert(!loader_next(loader, &batch));
-    ck_assert(!loader_next(loader, &batch));
+    ck_assert(!next(loader, &batch));
+    ck_assert(!next(loader, &batch));
     loader_stop(loader);
 }
 END_TEST
@@ -77,10 +88,10 @@ START_TEST(a_resume_begins_anywhere)
         struct loader *loader =
             start((struct loader_config){.shuffle = true, .first_batch = first, .n_batches = 9});
         for (int64_t i = first; i < 9; i++) {
-            ck_assert(loader_next(loader, &batch));
+            ck_assert(next(loader, &batch));
             ck_batch(&batch, i, true);
         }
-        ck_assert(!loader_next(loader, &batch));
+        ck_assert(!next(loader, &batch));
         loader_stop(loader);
     }
 }
@@ -91,7 +102,7 @@ START_TEST(drop_last_drops_the_short_batch)
     struct loader_batch batch;
     struct loader *loader = start((struct loader_config){.drop_last = true, .n_batches = 7});
     for (int64_t i = 0; i < 7; i++) {
-        ck_assert(loader_next(loader, &batch));
+        ck_assert(next(loader, &batch));
         ck_assert_int_eq(batch.batch.n, BATCH);
         ck_assert_int_eq(batch.epoch, i / 3);
         ck_assert_int_eq(batch.last_of_epoch, i % 3 == 2);
@@ -105,12 +116,12 @@ START_TEST(a_batch_larger_than_the_data_is_all_of_it)
     struct loader_batch batch;
     struct loader *loader = start((struct loader_config){.batch_size = 1000, .n_batches = 2});
     for (int64_t i = 0; i < 2; i++) {
-        ck_assert(loader_next(loader, &batch));
+        ck_assert(next(loader, &batch));
         ck_assert_int_eq(batch.batch.n, SAMPLES);
         ck_assert_int_eq(batch.epoch, i);
         ck_assert(batch.last_of_epoch);
     }
-    ck_assert(!loader_next(loader, &batch));
+    ck_assert(!next(loader, &batch));
     loader_stop(loader);
 }
 END_TEST
@@ -122,7 +133,7 @@ START_TEST(stops_at_any_time)
         struct loader *loader =
             start((struct loader_config){.shuffle = true, .n_batches = INT64_MAX});
         for (int64_t i = 0; i < taken; i++)
-            ck_assert(loader_next(loader, &batch));
+            ck_assert(next(loader, &batch));
         loader_stop(loader);
     }
     loader_stop(NULL);

@@ -60,8 +60,8 @@ START_TEST(reorders_views_and_places_by_value)
     char *text = plan_dump(planned.plan);
     ck_assert_str_eq(
         text,
-        "a reorder [paper] data:plain@data+0 -> data:blocked@arena+0\n"
-        "a linear [paper] data:blocked@arena+0, a.weight:plain@variables+0, "
+        "a reorder [paper] input:plain@data+0 -> input:blocked@arena+0\n"
+        "a linear [paper] input:blocked@arena+0, a.weight:plain@variables+0, "
         "a.bias:plain@variables+64 -> %3:blocked@arena+128\n"
         "r relu [paper] %3:blocked@arena+128 -> %4:blocked@arena+256\n"
         "s reorder [paper] %3:blocked@arena+128 -> %3:plain@arena+384\n"
@@ -82,7 +82,7 @@ START_TEST(reorders_views_and_places_by_value)
         "r relu_grad [paper] %4:plain@arena+448, %16:plain@arena+256 -> %17:plain@arena+128\n"
         "r add [paper] %16:plain@arena+256, %17:plain@arena+128 -> %18:plain@arena+256\n"
         "a reorder [paper] %18:plain@arena+256 -> %18:blocked@arena+128\n"
-        "a linear_weight_grad [paper] data:blocked@arena+0, %18:blocked@arena+128 -> "
+        "a linear_weight_grad [paper] input:blocked@arena+0, %18:blocked@arena+128 -> "
         "a.weight.grad:plain@variables+512, a.bias.grad:plain@variables+576\n"
         "a.weight sgd [paper] a.weight:plain@variables+0, a.weight.grad:plain@variables+512, -\n"
         "a.bias sgd [paper] a.bias:plain@variables+64, a.bias.grad:plain@variables+576, -\n"
@@ -107,8 +107,8 @@ START_TEST(in_place_where_nobody_reads_on)
         plan(&backend_paper, model, (struct graph_options){.batch = 1, .n_replicas = 1});
     char *text = plan_dump(planned.plan);
     ck_assert_str_eq(
-        text, "a reorder [paper] data:plain@data+0 -> data:blocked@arena+0\n"
-              "a linear [paper] data:blocked@arena+0, a.weight:plain@variables+0, "
+        text, "a reorder [paper] input:plain@data+0 -> input:blocked@arena+0\n"
+              "a linear [paper] input:blocked@arena+0, a.weight:plain@variables+0, "
               "a.bias:plain@variables+16384 -> %3:blocked@arena+512\n"
               "r relu [paper] %3:blocked@arena+512 -> %4:blocked@arena+512\n"
               "s reorder [paper] %4:blocked@arena+512 -> %4:plain@arena+0\n"

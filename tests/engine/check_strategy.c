@@ -71,7 +71,7 @@ static struct strategy_result run(struct bench *b, int64_t number, bool training
 {
     struct strategy_result result;
     struct err err = ERR_INIT;
-    struct batch batch = {b->n, b->data, b->targets};
+    struct batch batch = {b->n, {b->data}, b->targets};
     struct step step = {
         .seed = 1,
         .number = number,

@@ -27,9 +27,9 @@ START_TEST(digits_layers)
 {
     struct job *job = parsed(jobs_digits);
     const struct job_model *model = &job->model;
-    ck_assert_int_eq(model->input.rank, 3);
-    ck_assert_int_eq(model->input.dim[2], 8);
-    ck_assert_int_eq((int)model->dtype, JOB_FLOAT32);
+    ck_assert_int_eq(model->inputs[0].shape.rank, 3);
+    ck_assert_int_eq(model->inputs[0].shape.dim[2], 8);
+    ck_assert_int_eq((int)model->inputs[0].dtype, JOB_FLOAT32);
     ck_assert_uint_eq(model->n_layers, 6);
     const struct layer_conv2d *conv = &model->layers[0].conv2d;
     ck_assert_int_eq((int)model->layers[0].type, LAYER_CONV2D);
@@ -207,6 +207,8 @@ static const struct {
     {"/data/train", "{\"format\": \"random\", \"samples\": 9, \"classes\": 10}"},
     {"/model/layers/0/name", "\"layer1.0.conv1\""},
     {"/model/layers/0/inputs", "[\"input\"]"},
+    {"/model/input", "{\"shape\": [7], \"dtype\": \"int64\"}"},
+    {"/data/train/inputs", "{\"input\": \"a\"}"},
     {"/model/layers/-", "{\"type\": \"Add\", \"inputs\": [\"fc\", \"fc\"]}"},
     {"/model/layers/0/groups", "32"},
     {"/model/layers/3/padding", "1"},
@@ -228,6 +230,88 @@ START_TEST(good_documents_pass_and_dump)
     json_decref(root);
     check_dump(text);
     free(text);
+}
+END_TEST
+
+/* The digits, with two inputs of which one has lengths. */
+static json_t *two_inputs(const char *at, const char *value)
+{
+    static const char *const patches[][2] = {
+        {"/model/input", NULL},
+        {"/model/inputs", "{\"ids\": {\"shape\": [7], \"dtype\": \"int64\", \"lengths\": true},"
+                          " \"image\": {\"shape\": [1, 8, 8]}}"},
+        {"/model/layers/0/inputs", "[\"image\"]"},
+        {"/data/validation", NULL},
+        {"/data/train/inputs", "{\"image\": \"images\", \"ids\": \"ids.idx\"}"},
+        {"/data/train/lengths", "\"lengths.idx\""},
+    };
+    json_t *root = patched(jobs_digits, patches[0][0], patches[0][1]);
+    for (size_t i = 1; i <= sizeof patches / sizeof patches[0]; i++) {
+        bool last = i == sizeof patches / sizeof patches[0];
+        char *text = json_line(root);
+        json_decref(root);
+        root = patched(text, last ? at : patches[i][0], last ? value : patches[i][1]);
+        free(text);
+    }
+    return root;
+}
+
+START_TEST(several_inputs)
+{
+    struct job *job;
+    struct err err = ERR_INIT;
+    json_t *root = two_inputs("/name", "\"two\"");
+    ck_assert_msg(job_from_json(root, &job, &err) == 0, "%s: %s", err.path, err.message);
+    ck_assert_uint_eq(job->model.n_inputs, 2);
+    ck_assert_str_eq(job->model.inputs[0].name, "ids");
+    ck_assert_int_eq((int)job->model.inputs[0].dtype, JOB_INT64);
+    ck_assert(job->model.inputs[0].lengths && !job->model.inputs[1].lengths);
+    ck_assert_str_eq(job->model.inputs[1].name, "image");
+    ck_assert_int_eq(job->model.inputs[1].shape.rank, 3);
+    ck_assert_str_eq(job_texts_find(&job->data.train.inputs, "ids"), "ids.idx");
+    ck_assert_str_eq(job_texts_find(&job->data.train.inputs, "image"), "images");
+    ck_assert_ptr_null(job_texts_find(&job->data.train.inputs, "input"));
+    ck_assert_str_eq(job_texts_find(&job->data.train.lengths, "ids"), "lengths.idx");
+    job_free(job);
+    char *text = json_line(root);
+    check_dump(text);
+    free(text);
+    json_decref(root);
+}
+END_TEST
+
+static const struct {
+    const char *at, *value, *path, *says;
+} bad_inputs[] = {
+    {"/model/input", "{\"shape\": [1]}", "/model", "and not both; found both"},
+    {"/model/inputs", NULL, "/model", "found neither"},
+    {"/model/inputs", "{}", "/model/inputs", "an object of 1 to 8 names"},
+    {"/model/inputs/ids", "3", "/model/inputs/ids", "must be an object, found the number 3"},
+    {"/model/inputs/ids/shape", "[0]", "/model/inputs/ids/shape/0", "found the number 0"},
+    {"/model/inputs/conv1", "{\"shape\": [1]}", "/model/layers/0/name",
+     "an input has the name \"conv1\" already"},
+    {"/model/layers/0/inputs", NULL, "/model/layers/0", "the model has 2 inputs"},
+    {"/model/layers/0/inputs", "[\"input\"]", "/model/layers/0/inputs/0", "no layer has the name"},
+    {"/data/train/inputs", "\"images\"", "/data/train/inputs", "the model has 2 inputs; say which"},
+    {"/data/train/inputs/ids", NULL, "/data/train/inputs", "no samples for the input \"ids\""},
+    {"/data/train/inputs/ids", "3", "/data/train/inputs/ids", "must be a string"},
+    {"/data/train/inputs/mask", "\"m\"", "/data/train/inputs",
+     "\"mask\" is none of the model's inputs"},
+    {"/data/train/lengths", NULL, "/data/train/lengths", "no lengths for the input \"ids\""},
+    {"/data/train/lengths", "{\"image\": \"l\"}", "/data/train/lengths",
+     "\"image\" is none of the model's inputs with lengths"},
+    {"/model/inputs/ids/lengths", "false", "/data/train/lengths", "the model has 0 inputs with"},
+};
+
+START_TEST(bad_inputs_are_refused)
+{
+    struct job *job = NULL;
+    struct err err = ERR_INIT;
+    json_t *root = two_inputs(bad_inputs[_i].at, bad_inputs[_i].value);
+    ck_assert_int_eq(job_from_json(root, &job, &err), ERR_JOB_INVALID);
+    ck_assert_str_eq(err.path, bad_inputs[_i].path);
+    ck_assert_msg(strstr(err.message, bad_inputs[_i].says) != NULL, "%s", err.message);
+    json_decref(root);
 }
 END_TEST
 
@@ -362,6 +446,9 @@ int main(void)
     tcase_add_test(tcase, digits_layers);
     tcase_add_test(tcase, digits_rest);
     tcase_add_test(tcase, full_values);
+    tcase_add_test(tcase, several_inputs);
+    tcase_add_loop_test(tcase, bad_inputs_are_refused, 0,
+                        (int)(sizeof bad_inputs / sizeof bad_inputs[0]));
     tcase_add_test(tcase, seeds_follow_train);
     tcase_add_test(tcase, layer_names);
     tcase = checks_case(suite, "dump", 0);

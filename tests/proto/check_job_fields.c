@@ -83,6 +83,7 @@ static const size_t sizes[FIELD_KIND_COUNT] = {
     [FIELD_SHAPE] = sizeof(struct job_shape),
     [FIELD_NUMBERS] = sizeof(struct job_numbers),
     [FIELD_EVERY] = sizeof(struct job_every),
+    [FIELD_TEXTS] = sizeof(struct job_texts),
 };
 
 static void visit_size(const struct object_def *def, const struct choice *choice,
@@ -110,7 +111,9 @@ static void visit_unset(const struct object_def *def, const struct choice *choic
     bool knows_unset = (field->kind == FIELD_INT && field->imin > 0) ||
                        (field->kind == FIELD_OBJECT && field->flags & FIELD_OPTIONAL) ||
                        (field->kind == FIELD_CHOICE && job_choice(field, 0) == NULL) ||
-                       field->kind == FIELD_PATH || field->kind == FIELD_NAMES;
+                       field->kind == FIELD_PATH || field->kind == FIELD_NAMES ||
+                       field->kind == FIELD_TEXTS || field->kind == FIELD_SOLE ||
+                       field->kind == FIELD_MAP;
     ck_assert_msg(set || knows_unset, "%s of %s can be left out and has no value then", field->name,
                   def->what);
 }

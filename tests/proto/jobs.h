@@ -36,7 +36,7 @@ static const char jobs_digits[] =
 /* Every key of this version, none at its default. */
 static const char jobs_full[] =
     "{\"version\": 1, \"name\": \"full\", \"model\": {"
-    "\"input\": {\"shape\": [3, 16, 16], \"dtype\": \"float32\"}, \"layers\": ["
+    "\"input\": {\"shape\": [3, 16, 16], \"dtype\": \"int64\", \"lengths\": true}, \"layers\": ["
     "{\"type\": \"Conv2d\", \"name\": \"layer1.0.conv1\", \"inputs\": [\"input\"],"
     " \"out_channels\": 6, \"in_channels\": 3, \"kernel_size\": [3, 5], \"stride\": [1, 2],"
     " \"padding\": [0, 1], \"dilation\": 2, \"groups\": 3, \"bias\": false},"
