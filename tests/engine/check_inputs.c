@@ -80,7 +80,7 @@ START_TEST(every_input_is_scattered)
         snprintf(output, sizeof output, "%s/%d", checks_scratch(), n);
         run_job_parsed(job, output, n, 0, &more);
         ck_assert_msg(more.rc == 0, "%s: %s", more.err.path, more.err.message);
-        ck_assert_double_eq_tol(more.last.loss, one.last.loss, 1e-6 * one.last.loss);
+        ck_assert_double_eq_tol(more.progress.loss, one.progress.loss, 1e-6 * one.progress.loss);
     }
     ck_assert_ptr_nonnull(
         strstr(more.said, "In Model: input size [6, 4, 5], [6, 4, 5], [6] output size [6, 3]\n"));

@@ -61,6 +61,8 @@ static void hear(void *context, const struct report *report)
     run->last = *report;
     if (report->type == REPORT_STARTED)
         run->started = *report;
+    if (report->type == REPORT_PROGRESS)
+        run->progress = *report;
     if (report->type == REPORT_DONE) {
         run->done = *report;
         run->confusion = report->confusion != NULL;

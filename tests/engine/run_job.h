@@ -13,10 +13,10 @@
 struct run_job {
     int rc;
     struct err err;
-    char said[1 << 16];                /* the lines of the log, each with '\n' */
-    int reports[REPORT_TYPE_COUNT];    /* how many of each */
-    struct report started, done, last; /* `confusion` is not kept */
-    bool confusion;                    /* `done` had one */
+    char said[1 << 16];                          /* the lines of the log, each with '\n' */
+    int reports[REPORT_TYPE_COUNT];              /* how many of each */
+    struct report started, progress, done, last; /* `confusion` is not kept */
+    bool confusion;                              /* `done` had one */
 };
 
 /* The base job with `patch` ("{}": none) merged in. Aborts the test where it does not parse. */
