@@ -192,10 +192,13 @@ static void spawn(struct daemon *daemon, struct live *live, const struct move *m
 
 static void effect_starting(struct daemon *daemon, struct live *live, const struct move *move)
 {
-    if (live->record->state == STATE_STARTING)
+    if (live->record->state == STATE_STARTING) {
         spawn(daemon, live, move);
-    else /* cancelled while this was being written: nothing has run */
-        jobs_move(daemon, live, STATE_CANCELLED, NULL, live->record->reason);
+        return;
+    }
+    /* Cancelled while this was being written: nothing has run, and its devices are free again. */
+    jobs_move(daemon, live, STATE_CANCELLED, NULL, live->record->reason);
+    jobs_schedule(daemon);
 }
 
 static void effect_stopping(struct daemon *daemon, struct live *live, const struct move *move)

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proto/json.h"
+#include "proto/rpc.h"
 #include "tests/daemon/box.h"
 #include "tests/lib/checks.h"
 
@@ -161,6 +163,11 @@ START_TEST(a_spawn_that_fails_fails_the_job)
 }
 END_TEST
 
+static json_t *submission(int devices)
+{
+    return json_pack("{s:o, s:s}", "job", box_document(devices), "cwd", "/home/a");
+}
+
 static json_t *ids(int64_t a, int64_t b)
 {
     return b != 0 ? json_pack("{s:[I, I]}", "ids", (json_int_t)a, (json_int_t)b)
@@ -193,17 +200,33 @@ START_TEST(cancel_while_queued_and_running)
 }
 END_TEST
 
-/* Submission, cancellation and all commits in between are under way at once. */
-START_TEST(cancel_before_the_spawn_runs_nothing)
+static void add_request(char *lines, size_t size, const char *method, json_t *params)
 {
-    int64_t id = client_submit(&box, &client, 4);
-    json_decref(client_result(&box, &client, "job.cancel", ids(id, 0)));
-    if (box.job[0].open) { /* it came too late: then it has been asked to stop */
-        ck_assert_int_eq(box.job[0].stops, 1);
-        box_ended(&box, id, (struct runner_exit){.status = 1, .reason = RUNNER_STOPPED});
-    }
-    client_wait_state(&box, &client, id, "cancelled");
-    ck_assert_int_eq(free_devices(), 4);
+    json_t *request = rpc_request_new(0, method, params);
+    char *line = json_line(request);
+    size_t used = strlen(lines);
+    ck_assert_uint_lt(used + strlen(line) + 1, size);
+    snprintf(lines + used, size - used, "%s\n", line);
+    free(line);
+    json_decref(request);
+    json_decref(params);
+}
+
+/* In one packet the cancellation is decided before the start is committed: requests are answered in
+ * their order, and the start is asked for only when the submission is. */
+START_TEST(cancel_before_the_spawn_runs_nothing_but_the_next)
+{
+    char lines[8192] = "";
+    add_request(lines, sizeof lines, "job.submit", submission(4));
+    add_request(lines, sizeof lines, "job.submit", submission(4));
+    add_request(lines, sizeof lines, "job.cancel", ids(1, 0));
+    client_send(&client, lines, strlen(lines));
+    box_wait_open(&box, 2);
+    ck_assert_uint_eq(box.n_jobs, 1); /* the first has never been the runner's */
+    for (int i = 0; i < 3; i++)
+        json_decref(client_read(&box, &client));
+    client_wait_state(&box, &client, 1, "cancelled");
+    ck_assert_int_eq(free_devices(), 0);
 }
 END_TEST
 
@@ -220,11 +243,6 @@ START_TEST(cancel_is_all_or_nothing)
     ck_assert_str_eq(state_of(b), "starting: null");
 }
 END_TEST
-
-static json_t *submission(int devices)
-{
-    return json_pack("{s:o, s:s}", "job", box_document(devices), "cwd", "/home/a");
-}
 
 START_TEST(refused_submissions)
 {
@@ -447,7 +465,7 @@ int main(void)
     tcase_add_test(tcase, a_failure_frees_the_devices_for_the_next);
     tcase_add_test(tcase, a_spawn_that_fails_fails_the_job);
     tcase_add_test(tcase, cancel_while_queued_and_running);
-    tcase_add_test(tcase, cancel_before_the_spawn_runs_nothing);
+    tcase_add_test(tcase, cancel_before_the_spawn_runs_nothing_but_the_next);
     tcase_add_test(tcase, cancel_is_all_or_nothing);
     tcase_add_test(tcase, refused_submissions);
     tcase_add_test(tcase, a_key_submits_once);
