@@ -7,6 +7,7 @@
 #include "daemon/methods.h"
 #include "daemon/query.h"
 #include "daemon/store_thread.h"
+#include "proto/json.h"
 
 enum { CANCEL_IDS = 1000, REASON_BYTES = 200 };
 
@@ -15,49 +16,33 @@ struct cancel {
     struct store_request base;
     struct daemon *daemon;
     struct call *call;
-    struct query_records records;
+    struct query_briefs jobs;
 };
-
-static const json_t *ids_of(const struct cancel *cancel)
-{
-    return json_object_get(cancel->call->request.params, "ids");
-}
 
 static void cancel_free(struct cancel *cancel)
 {
-    query_records_clear(&cancel->records);
+    query_briefs_clear(&cancel->jobs);
     free(cancel);
 }
 
-/* A missing job is told as such together with the others' faults. */
 static int read_run(struct store_request *base, struct store *store, struct err *err)
 {
     struct cancel *cancel = (struct cancel *)base;
-    size_t i;
-    json_t *id;
-    query_records_clear(&cancel->records);
-    json_array_foreach(ids_of(cancel), i, id)
-    {
-        struct job_record *record;
-        int rc = store_get_job(store, json_integer_value(id), &record, err);
-        if (rc == 0)
-            rc = query_records_add(&cancel->records, record, err);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
+    return query_briefs_read(&cancel->jobs, store, cancel->call, err);
 }
 
 /* Why this one cannot be cancelled, as it is decided now (its commit may be under way). */
-static int refuse(struct cancel *cancel, const struct job_record *record, struct err *err)
+static int refuse(struct cancel *cancel, const struct job_brief *job, struct err *err)
 {
-    const struct live *live = jobs_find(cancel->daemon, record->id);
-    enum job_state state = live != NULL ? live->record->state : record->state;
-    if (!peer_owns(&cancel->call->peer, record->uid))
-        return err_set(err, ERR_DENIED, "job %lld is of uid %u", (long long)record->id,
-                       (unsigned)record->uid);
+    const struct live *live = jobs_find(cancel->daemon, job->id);
+    enum job_state state = live != NULL ? live->record->state : job->state;
+    if (job->state == STATE_COUNT)
+        return err_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)job->id);
+    if (!peer_owns(&cancel->call->peer, job->uid))
+        return err_set(err, ERR_DENIED, "job %lld is of uid %u", (long long)job->id,
+                       (unsigned)job->uid);
     if (live == NULL || state_ended(state))
-        return err_set(err, ERR_JOB_STATE, "job %lld has ended (%s)", (long long)record->id,
+        return err_set(err, ERR_JOB_STATE, "job %lld has ended (%s)", (long long)job->id,
                        state_name(state));
     return 0;
 }
@@ -66,9 +51,9 @@ static int refuse(struct cancel *cancel, const struct job_record *record, struct
 static int refuse_any(struct cancel *cancel, struct err *ret_err)
 {
     size_t used = 0;
-    for (size_t i = 0; i < cancel->records.n; i++) {
+    for (size_t i = 0; i < cancel->jobs.n; i++) {
         struct err err = ERR_INIT;
-        if (refuse(cancel, cancel->records.record[i], &err) == 0)
+        if (refuse(cancel, &cancel->jobs.brief[i], &err) == 0)
             continue;
         if (ret_err->code == 0)
             used = strlen(strcpy(ret_err->message, "nothing is cancelled"));
@@ -95,12 +80,12 @@ static void moved_done(struct store_request *base, const struct err *err)
     struct cancel *cancel = (struct cancel *)base;
     json_t *jobs = json_array();
     (void)err;
-    for (size_t i = 0; i < cancel->records.n; i++) {
-        const struct job_record *record = cancel->records.record[i];
-        const struct live *live = jobs_find(cancel->daemon, record->id);
-        json_array_append_new(
-            jobs, json_pack("{s:I, s:s}", "id", (json_int_t)record->id, "state",
-                            state_name(live != NULL ? live->record->state : STATE_CANCELLED)));
+    for (size_t i = 0; jobs != NULL && i < cancel->jobs.n; i++) {
+        int64_t id = cancel->jobs.brief[i].id;
+        const struct live *live = jobs_find(cancel->daemon, id);
+        enum job_state state = live != NULL ? live->record->state : STATE_CANCELLED;
+        jobs = json_list_append(
+            jobs, json_pack("{s:I, s:s}", "id", (json_int_t)id, "state", state_name(state)));
     }
     call_reply(cancel->call, json_pack("{s:o}", "jobs", jobs));
     cancel_free(cancel);
@@ -113,8 +98,8 @@ static void move_all(struct cancel *cancel)
     const char *said = json_string_value(json_object_get(cancel->call->request.params, "reason"));
     snprintf(reason, sizeof reason, "cancelled by uid %u%s%s", (unsigned)by,
              said != NULL ? ": " : "", said != NULL ? said : "");
-    for (size_t i = 0; i < cancel->records.n; i++) {
-        struct live *live = jobs_find(cancel->daemon, cancel->records.record[i]->id);
+    for (size_t i = 0; i < cancel->jobs.n; i++) {
+        struct live *live = jobs_find(cancel->daemon, cancel->jobs.brief[i].id);
         if (live->record->state != STATE_STOPPING && !state_ended(live->record->state))
             jobs_cancel(cancel->daemon, live, by, reason);
     }

@@ -47,6 +47,14 @@ struct job_record {
     json_t *losses;    /* [[step, loss], …], thinned */
 };
 
+/* What decides who may do what with a job, and how it ended. */
+struct job_brief {
+    int64_t id;
+    uid_t uid;
+    enum job_state state; /* STATE_COUNT: there is no such job */
+    json_t *exit;         /* an object, or NULL */
+};
+
 /* One row of a job's history. */
 struct job_transition {
     int64_t seq; /* increases over all jobs */

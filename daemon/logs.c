@@ -47,7 +47,7 @@ struct logs_request {
     struct daemon *daemon;
     struct call *call;
     int64_t id;
-    struct job_record *record;
+    struct job_brief job;
     bool follow;
     struct chunk chunk;
 };
@@ -273,7 +273,7 @@ void logs_forget(struct session *session)
 
 static void request_free(struct logs_request *request)
 {
-    job_record_free(request->record);
+    json_decref(request->job.exit);
     free(request->chunk.data);
     free(request);
 }
@@ -308,18 +308,18 @@ static void logs_answer(uv_work_t *work, int status)
 static int owner_run(struct store_request *base, struct store *store, struct err *err)
 {
     struct logs_request *request = (struct logs_request *)base;
-    job_record_free(request->record);
-    request->record = NULL;
-    return store_get_job(store, request->id, &request->record, err);
+    json_decref(request->job.exit);
+    request->job.exit = NULL;
+    return store_get_brief(store, request->id, &request->job, err);
 }
 
 static void owner_done(struct store_request *base, const struct err *err)
 {
     struct logs_request *request = (struct logs_request *)base;
     struct err refused = *err;
-    if (refused.code == 0 && !peer_owns(&request->call->peer, request->record->uid))
+    if (refused.code == 0 && !peer_owns(&request->call->peer, request->job.uid))
         err_set(&refused, ERR_DENIED, "job %lld is of uid %u", (long long)request->id,
-                (unsigned)request->record->uid);
+                (unsigned)request->job.uid);
     if (refused.code == 0) {
         request->chunk.was_over = jobs_find(request->daemon, request->id) == NULL;
         request->work.data = request;

@@ -49,6 +49,37 @@ void query_records_clear(struct query_records *records)
     *records = (struct query_records){0};
 }
 
+int query_briefs_read(struct query_briefs *briefs, struct store *store, const struct call *call,
+                      struct err *err)
+{
+    const json_t *ids = json_object_get(call->request.params, "ids");
+    size_t n = json_array_size(ids);
+    int rc = 0;
+    query_briefs_clear(briefs);
+    if ((briefs->brief = calloc(n, sizeof *briefs->brief)) == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    for (; rc == 0 && briefs->n < n; briefs->n++) {
+        struct job_brief *brief = &briefs->brief[briefs->n];
+        struct err missing;
+        *brief = (struct job_brief){.id = json_integer_value(json_array_get(ids, briefs->n)),
+                                    .state = STATE_COUNT};
+        if (store_get_brief(store, brief->id, brief, &missing) != 0 &&
+            missing.code != ERR_NOT_FOUND) {
+            *err = missing;
+            rc = missing.code;
+        }
+    }
+    return rc;
+}
+
+void query_briefs_clear(struct query_briefs *briefs)
+{
+    for (size_t i = 0; i < briefs->n; i++)
+        json_decref(briefs->brief[i].exit);
+    free(briefs->brief);
+    *briefs = (struct query_briefs){0};
+}
+
 json_t *query_records_json(struct daemon *daemon, const struct query_records *records,
                            const struct peer *peer)
 {

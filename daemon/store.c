@@ -33,6 +33,7 @@
                          "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                        \
     X(FIND_KEY, "SELECT id FROM job WHERE uid = ?1 AND key = ?2")                                  \
     X(GET_JOB, "SELECT " COLUMNS " FROM job WHERE id = ?1")                                        \
+    X(GET_BRIEF, "SELECT uid, state, exit FROM job WHERE id = ?1")                                 \
     X(GET_DOCUMENT, "SELECT text FROM document WHERE job = ?1")                                    \
     X(EACH_JOB, "SELECT " COLUMNS " FROM job WHERE id > ?1 AND (?2 < 0 OR uid = ?2) ORDER BY id")  \
     X(EACH_UNFINISHED, "SELECT " COLUMNS " FROM job WHERE ended_ns = 0 ORDER BY id")               \
@@ -333,13 +334,20 @@ static bool column_devices(sqlite3_stmt *stmt, int at, struct devlist *ret_list)
     return text != NULL && devlist_parse(text, ret_list, &ignored) == 0;
 }
 
+static enum job_state column_state(sqlite3_stmt *stmt, int at)
+{
+    const char *state = (const char *)sqlite3_column_text(stmt, at);
+    return state_from_name(state != NULL ? state : "");
+}
+
+enum { COLUMN_STATE = 3 };
+
 static bool read_record(sqlite3_stmt *stmt, struct job_record *record)
 {
-    const char *state = (const char *)sqlite3_column_text(stmt, 3);
     record->id = sqlite3_column_int64(stmt, 0);
     record->uid = (uid_t)sqlite3_column_int64(stmt, 1);
     record->gid = (gid_t)sqlite3_column_int64(stmt, 2);
-    record->state = state_from_name(state != NULL ? state : "");
+    record->state = column_state(stmt, COLUMN_STATE);
     record->submitted_ns = sqlite3_column_int64(stmt, 8);
     record->started_ns = sqlite3_column_int64(stmt, 9);
     record->ended_ns = sqlite3_column_int64(stmt, 10);
@@ -360,33 +368,60 @@ static bool read_record(sqlite3_stmt *stmt, struct job_record *record)
     return ok;
 }
 
+static int unreadable(int64_t id, struct err *err)
+{
+    return err_set(err, ERR_IO, "the database: the row of job %lld cannot be read", (long long)id);
+}
+
 static int new_record(sqlite3_stmt *stmt, struct job_record **ret_record, struct err *err)
 {
     struct job_record *record = calloc(1, sizeof *record);
     if (record == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
     if (!read_record(stmt, record)) {
-        err_set(err, ERR_IO, "the database: the row of job %lld cannot be read",
-                (long long)record->id);
+        int rc = unreadable(record->id, err);
         job_record_free(record);
-        return err->code;
+        return rc;
     }
     *ret_record = record;
     return 0;
 }
 
+/* The one row of a statement about a job: 1, or an error. */
+static int find_job(struct store *store, enum statement which, int64_t id, sqlite3_stmt **ret_stmt,
+                    struct err *err)
+{
+    int rc = prepare(store, which, ret_stmt, err);
+    if (rc != 0)
+        return rc;
+    sqlite3_bind_int64(*ret_stmt, 1, id);
+    rc = only_row(store, *ret_stmt, err);
+    return rc != 0 ? rc : err_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)id);
+}
+
 int store_get_job(struct store *store, int64_t id, struct job_record **ret_record, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_GET_JOB, &stmt, err);
-    if (rc != 0)
-        return rc;
-    sqlite3_bind_int64(stmt, 1, id);
-    rc = only_row(store, stmt, err);
+    int rc = find_job(store, STMT_GET_JOB, id, &stmt, err);
     if (rc == 1)
         rc = new_record(stmt, ret_record, err);
-    else if (rc == 0)
-        rc = err_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)id);
+    sqlite3_reset(stmt);
+    return rc;
+}
+
+int store_get_brief(struct store *store, int64_t id, struct job_brief *ret_brief, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = find_job(store, STMT_GET_BRIEF, id, &stmt, err);
+    if (rc == 1) {
+        struct job_brief brief = {
+            .id = id, .uid = (uid_t)sqlite3_column_int64(stmt, 0), .state = column_state(stmt, 1)};
+        rc = 0;
+        if (brief.state == STATE_COUNT || !column_json(stmt, 2, &brief.exit))
+            rc = unreadable(id, err);
+        else
+            *ret_brief = brief;
+    }
     sqlite3_reset(stmt);
     return rc;
 }
@@ -395,13 +430,7 @@ int store_get_document(struct store *store, int64_t id, char **ret_text, size_t 
                        struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_GET_DOCUMENT, &stmt, err);
-    if (rc != 0)
-        return rc;
-    sqlite3_bind_int64(stmt, 1, id);
-    rc = only_row(store, stmt, err);
-    if (rc == 0)
-        rc = err_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)id);
+    int rc = find_job(store, STMT_GET_DOCUMENT, id, &stmt, err);
     if (rc == 1) {
         rc = 0;
         if (column_string(stmt, 0, ret_text))
@@ -420,13 +449,12 @@ static int walk_jobs(struct store *store, sqlite3_stmt *stmt, unsigned states, i
     int rc = 0;
     while (limit > 0 && (rc = only_row(store, stmt, err)) == 1) {
         struct job_record *record;
+        /* Looked at first: most rows of a long history are not asked for. */
+        if (states != 0 && (states >> column_state(stmt, COLUMN_STATE) & 1) == 0)
+            continue;
         rc = new_record(stmt, &record, err);
         if (rc != 0)
             break;
-        if (states != 0 && (states >> record->state & 1) == 0) {
-            job_record_free(record);
-            continue;
-        }
         limit--;
         rc = fn(arg, record, err);
         if (rc != 0)
@@ -534,8 +562,7 @@ int store_count_states(struct store *store, int64_t ret_count[STATE_COUNT], stru
     if (rc != 0)
         return rc;
     while ((rc = only_row(store, stmt, err)) == 1) {
-        const char *name = (const char *)sqlite3_column_text(stmt, 0);
-        enum job_state state = state_from_name(name != NULL ? name : "");
+        enum job_state state = column_state(stmt, 0);
         if (state != STATE_COUNT)
             count[state] = sqlite3_column_int64(stmt, 1);
     }

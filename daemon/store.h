@@ -44,6 +44,8 @@ int store_find_key(struct store *store, uid_t uid, const char *key, int64_t *ret
                    struct err *err);
 /* ERR_NOT_FOUND if there is no such job. The record is the caller's. */
 int store_get_job(struct store *store, int64_t id, struct job_record **ret_record, struct err *err);
+/* The same of its few small columns; ret_brief->exit is a new reference. */
+int store_get_brief(struct store *store, int64_t id, struct job_brief *ret_brief, struct err *err);
 /* The text is the caller's, to be freed with free(). */
 int store_get_document(struct store *store, int64_t id, char **ret_text, size_t *ret_size,
                        struct err *err);

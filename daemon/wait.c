@@ -7,6 +7,7 @@
 #include "daemon/daemon.h"
 #include "daemon/query.h"
 #include "daemon/store_thread.h"
+#include "proto/json.h"
 
 enum { WAIT_IDS = 1000 };
 
@@ -14,7 +15,8 @@ struct wait {
     struct store_request base; /* the first look */
     struct daemon *daemon;
     struct call *call;
-    struct query_records jobs; /* as last seen, in the order of `ids` */
+    struct query_briefs jobs; /* as last seen, in the order of `ids` */
+    size_t n_ended;
     bool any, listed;
     double timeout_s; /* negative: none */
     int64_t deadline_ms;
@@ -25,25 +27,21 @@ static void wait_free(struct wait *wait)
 {
     if (wait->listed)
         LIST_REMOVE(wait, link);
-    query_records_clear(&wait->jobs);
+    query_briefs_clear(&wait->jobs);
     free(wait);
 }
 
 static bool is_over(const struct wait *wait)
 {
-    size_t ended = 0;
-    for (size_t i = 0; i < wait->jobs.n; i++)
-        ended += state_ended(wait->jobs.record[i]->state);
-    return wait->any ? ended > 0 : ended == wait->jobs.n;
+    return wait->any ? wait->n_ended > 0 : wait->n_ended == wait->jobs.n;
 }
 
-static json_t *job_json(const struct wait *wait, const struct job_record *record)
+static json_t *job_json(const struct wait *wait, const struct job_brief *job)
 {
-    bool shown = state_ended(record->state) && record->exit != NULL &&
-                 peer_owns(&wait->call->peer, record->uid);
-    return json_pack("{s:I, s:s, s:o}", "id", (json_int_t)record->id, "state",
-                     state_name(record->state), "exit",
-                     shown ? json_incref(record->exit) : json_null());
+    bool shown =
+        state_ended(job->state) && job->exit != NULL && peer_owns(&wait->call->peer, job->uid);
+    return json_pack("{s:I, s:s, s:o}", "id", (json_int_t)job->id, "state", state_name(job->state),
+                     "exit", shown ? json_incref(job->exit) : json_null());
 }
 
 /* Answering can close the session, which looks through the list: this one is off it first. */
@@ -53,8 +51,8 @@ static void answer(struct wait *wait, bool timed_out)
     if (wait->listed)
         LIST_REMOVE(wait, link);
     wait->listed = false;
-    for (size_t i = 0; i < wait->jobs.n; i++)
-        json_array_append_new(jobs, job_json(wait, wait->jobs.record[i]));
+    for (size_t i = 0; jobs != NULL && i < wait->jobs.n; i++)
+        jobs = json_list_append(jobs, job_json(wait, &wait->jobs.brief[i]));
     call_reply(wait->call, json_pack("{s:o, s:b}", "jobs", jobs, "timed_out", timed_out));
     wait_free(wait);
 }
@@ -62,19 +60,16 @@ static void answer(struct wait *wait, bool timed_out)
 static int look_run(struct store_request *base, struct store *store, struct err *err)
 {
     struct wait *wait = (struct wait *)base;
-    size_t i;
-    json_t *id;
-    query_records_clear(&wait->jobs);
-    json_array_foreach(json_object_get(wait->call->request.params, "ids"), i, id)
-    {
-        struct job_record *record;
-        int rc = store_get_job(store, json_integer_value(id), &record, err);
-        if (rc == 0)
-            rc = query_records_add(&wait->jobs, record, err);
-        if (rc != 0)
-            return rc;
+    int rc = query_briefs_read(&wait->jobs, store, wait->call, err);
+    wait->n_ended = 0;
+    for (size_t i = 0; rc == 0 && i < wait->jobs.n; i++) {
+        const struct job_brief *job = &wait->jobs.brief[i];
+        if (job->state == STATE_COUNT)
+            rc = err_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)job->id);
+        else
+            wait->n_ended += state_ended(job->state);
     }
-    return 0;
+    return rc;
 }
 
 static void look_done(struct store_request *base, const struct err *err)
@@ -124,9 +119,10 @@ static bool update(struct wait *wait, const struct job_record *record)
 {
     bool found = false;
     for (size_t i = 0; i < wait->jobs.n; i++) {
-        struct job_record *seen = wait->jobs.record[i];
+        struct job_brief *seen = &wait->jobs.brief[i];
         if (seen->id != record->id)
             continue;
+        wait->n_ended += state_ended(record->state) && !state_ended(seen->state);
         seen->state = record->state;
         json_decref(seen->exit);
         seen->exit = json_incref(record->exit);

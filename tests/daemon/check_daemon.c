@@ -239,7 +239,12 @@ START_TEST(cancel_is_all_or_nothing)
     ck_assert_str_eq(client_error(&box, &client, "job.cancel", ids(a, b), "job.state"),
                      "nothing is cancelled: job 1 has ended (completed)");
     ck_assert_str_eq(client_error(&box, &client, "job.cancel", ids(b, 99), "not_found"),
-                     "there is no job 99");
+                     "nothing is cancelled: there is no job 99");
+    ck_assert_str_eq(
+        client_error(&box, &client, "job.cancel",
+                     json_pack("{s:[i, I, I]}", "ids", 99, (json_int_t)b, (json_int_t)a),
+                     "not_found"),
+        "nothing is cancelled: there is no job 99; job 1 has ended (completed)");
     ck_assert_str_eq(state_of(b), "starting: null");
 }
 END_TEST
