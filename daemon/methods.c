@@ -116,13 +116,23 @@ static int devices_call(struct daemon *daemon, struct call *call, struct err *er
     return 0;
 }
 
-static method_fn *const handlers[METHOD_COUNT] = {
-    [METHOD_SERVER_INFO] = info_call,  [METHOD_SERVER_DESCRIBE] = describe_call,
-    [METHOD_JOB_SUBMIT] = submit_call, [METHOD_JOB_LIST] = list_call,
-    [METHOD_JOB_SHOW] = show_call,     [METHOD_JOB_WAIT] = wait_call,
-    [METHOD_JOB_WATCH] = watch_call,   [METHOD_JOB_LOGS] = logs_call,
-    [METHOD_JOB_CANCEL] = cancel_call, [METHOD_DEVICE_LIST] = devices_call,
+static const struct {
+    method_fn *call;
+    bool bulky; /* see call_bulky */
+} handlers[METHOD_COUNT] = {
+    [METHOD_SERVER_INFO] = {info_call, false},  [METHOD_SERVER_DESCRIBE] = {describe_call, false},
+    [METHOD_JOB_SUBMIT] = {submit_call, false}, [METHOD_JOB_LIST] = {list_call, true},
+    [METHOD_JOB_SHOW] = {show_call, true},      [METHOD_JOB_WAIT] = {wait_call, false},
+    [METHOD_JOB_WATCH] = {watch_call, true},    [METHOD_JOB_LOGS] = {logs_call, true},
+    [METHOD_JOB_CANCEL] = {cancel_call, false}, [METHOD_DEVICE_LIST] = {devices_call, false},
 };
+
+static void handle(struct daemon *daemon, enum method method, struct call *call, struct err *err)
+{
+    if (handlers[method].bulky)
+        call_bulky(call);
+    handlers[method].call(daemon, call, err);
+}
 
 void methods_call(struct daemon *daemon, struct call *call)
 {
@@ -131,7 +141,7 @@ void methods_call(struct daemon *daemon, struct call *call)
     if (method == METHOD_COUNT)
         err_set(&err, ERR_METHOD, "there is no method \"%.64s\"", call->request.method);
     else if (method_check(method, call->request.params, &err) == 0)
-        handlers[method](daemon, call, &err);
+        handle(daemon, method, call, &err);
     if (err.code != 0)
         call_fail(call, &err);
 }

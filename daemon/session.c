@@ -26,7 +26,7 @@ struct session {
     struct peer peer;
     struct rpc_framer framer;
     LIST_HEAD(, call) calls;
-    size_t n_calls;
+    size_t n_calls, n_bulky;
     size_t holds;
     bool eof;  /* no more input comes */
     bool deaf; /* after a line that breaks the framing: what is left is not read */
@@ -164,7 +164,8 @@ static void send_message(struct session *session, json_t *message)
     if (line == NULL || write == NULL)
         goto fail;
     size_t size = strlen(line);
-    if (session_unread(session) + size > SESSION_HARD_BYTES) {
+    size_t unread = session_unread(session); /* nothing: whatever it asked for, it may have */
+    if (unread > 0 && unread + size > SESSION_HARD_BYTES) {
         log_warning("a client of uid %u does not read: closed", (unsigned)session->peer.uid);
         goto fail;
     }
@@ -194,6 +195,7 @@ static void finish_call(struct call *call, json_t *message)
     if (session != NULL) {
         LIST_REMOVE(call, link);
         session->n_calls--;
+        session->n_bulky -= call->bulky;
     }
     rpc_request_done(&call->request);
     free(call);
@@ -221,6 +223,12 @@ void call_reply(struct call *call, json_t *result)
 void call_fail(struct call *call, const struct err *err)
 {
     finish_call(call, rpc_error_new(call->request.id, err));
+}
+
+void call_bulky(struct call *call)
+{
+    call->bulky = true;
+    call->session->n_bulky++;
 }
 
 /* A line that is no request: the framing itself is in doubt. */
@@ -255,7 +263,8 @@ static void handle_line(struct session *session, const char *line, size_t size)
 
 static bool throttled(const struct session *session)
 {
-    return session->n_calls >= SESSION_CALLS || session_unread(session) > SESSION_SOFT_BYTES;
+    return session->n_calls >= SESSION_CALLS || session->n_bulky > 0 ||
+           session_unread(session) > SESSION_SOFT_BYTES;
 }
 
 static void allocate(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)

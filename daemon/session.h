@@ -1,8 +1,8 @@
 /* session.h: one client's connection: lines in, replies and notifications out. The loop's thread.
  *
- * A session reads requests as fast as it can answer them: with too many unanswered, or too much
- * unread by the client, it stops reading. After the client's half-close it lives until its replies
- * are sent and nothing holds it any more (a watch, a follow).
+ * A session reads requests as fast as it can answer them: with too many unanswered, a large answer
+ * under way, or too much unread by the client, it stops reading. After the client's half-close it
+ * lives until its replies are sent and nothing holds it any more (a watch, a follow).
  */
 #ifndef DAEMON_SESSION_H
 #define DAEMON_SESSION_H
@@ -50,6 +50,7 @@ struct call {
     struct session *session; /* NULL: gone, the reply is for nobody */
     struct peer peer;
     struct rpc_request request;
+    bool bulky;
     LIST_ENTRY(call) link;
 };
 
@@ -60,6 +61,10 @@ void session_close_all(struct daemon *daemon);
 /* Answers and frees the call. `result` is stolen; NULL means that memory ran out. */
 void call_reply(struct call *call, json_t *result);
 void call_fail(struct call *call, const struct err *err);
+
+/* The answer may be large: the session's next requests are looked at when it has been sent, so that
+ * what one client can make the daemon hold stays small. */
+void call_bulky(struct call *call);
 
 /* Queues one notification; `params` is stolen. */
 void session_notify(struct session *session, const char *method, json_t *params);

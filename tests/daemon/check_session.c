@@ -163,6 +163,46 @@ START_TEST(many_requests_at_once_are_all_answered)
 }
 END_TEST
 
+/* A document of a megabyte or so, to be seen with job.show. */
+static int64_t submit_large(void)
+{
+    json_t *document = box_document(4);
+    json_t *layers = json_object_get(json_object_get(document, "model"), "layers");
+    for (int i = 1; i < LIMIT_LAYERS; i++) {
+        char name[128];
+        snprintf(name, sizeof name, "%0100d", i);
+        json_array_append_new(layers, json_pack("{s:s, s:s}", "type", "ReLU", "name", name));
+    }
+    json_t *result = client_result(&box, &client, "job.submit",
+                                   json_pack("{s:o, s:s}", "job", document, "cwd", "/"));
+    int64_t id = integer(result, "id");
+    json_decref(result);
+    return id;
+}
+
+START_TEST(large_answers_asked_for_at_once_all_come)
+{
+    enum { N = SESSION_HARD_BYTES / (1 << 20) + 8 };
+    int64_t id = submit_large();
+    for (int i = 0; i < N; i++) {
+        char line[128];
+        snprintf(line, sizeof line,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"job.show\",\"params\":{\"id\":%d}}\n",
+                 i, (int)id);
+        send_text(&client, line);
+    }
+    for (int i = 0; i < N; i++) {
+        json_t *reply = client_read(&box, &client);
+        ck_assert_msg(reply != NULL, "closed after %d answers", i);
+        ck_assert_int_eq(integer(reply, "id"), i);
+        const json_t *model =
+            json_object_get(json_object_get(json_object_get(reply, "result"), "document"), "model");
+        ck_assert_uint_eq(json_array_size(json_object_get(model, "layers")), LIMIT_LAYERS);
+        json_decref(reply);
+    }
+}
+END_TEST
+
 /* ── Limits ── */
 
 START_TEST(beyond_the_cap_others_are_still_served)
@@ -462,6 +502,7 @@ int main(void)
     tcase_add_test(tcase, a_line_that_is_too_long_ends_the_connection);
     tcase_add_test(tcase, a_half_closed_client_gets_its_replies);
     tcase_add_test(tcase, many_requests_at_once_are_all_answered);
+    tcase_add_test(tcase, large_answers_asked_for_at_once_all_come);
     tcase = checks_case(suite, "limits", 60);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, beyond_the_cap_others_are_still_served);
