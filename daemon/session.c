@@ -7,6 +7,7 @@
 #include "daemon/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +24,9 @@
 struct session {
     struct daemon *daemon;
     uv_pipe_t pipe;
+    uv_poll_t hangup; /* on a second descriptor, once no input is read any more */
+    int hangup_fd;    /* -1: not watched */
+    int n_handles;
     struct peer peer;
     struct rpc_framer framer;
     LIST_HEAD(, call) calls;
@@ -93,6 +97,10 @@ void session_hold(struct session *session)
 static void on_closed(uv_handle_t *handle)
 {
     struct session *session = handle->data;
+    if (--session->n_handles > 0)
+        return;
+    if (session->hangup_fd >= 0)
+        close(session->hangup_fd);
     rpc_framer_done(&session->framer);
     free(session);
 }
@@ -113,6 +121,8 @@ static void close_session(struct session *session)
     LIST_REMOVE(session, link);
     session->daemon->sessions.n--;
     uv_close((uv_handle_t *)&session->pipe, on_closed);
+    if (session->hangup_fd >= 0)
+        uv_close((uv_handle_t *)&session->hangup, on_closed);
 }
 
 void session_close_all(struct daemon *daemon)
@@ -303,6 +313,34 @@ static void set_reading(struct session *session, bool reading)
         uv_read_stop((uv_stream_t *)&session->pipe);
 }
 
+static void on_hangup(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    close_session(poll->data);
+}
+
+/* A client that has closed its half may still be gone before its answer comes, which nothing but a
+ * hangup tells: a wait for a long job would keep its place until then. Polling for urgent data,
+ * which a Unix socket never has, reports hangups alone. */
+static void watch_hangup(struct session *session)
+{
+    uv_os_fd_t fd;
+    if (session->hangup_fd >= 0 || uv_fileno((uv_handle_t *)&session->pipe, &fd) != 0)
+        return;
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) /* without descriptors it is found out later, by writing */
+        return;
+    if (uv_poll_init(session->daemon->loop, &session->hangup, copy) != 0) {
+        close(copy);
+        return;
+    }
+    session->hangup_fd = copy;
+    session->hangup.data = session;
+    session->n_handles++;
+    uv_poll_start(&session->hangup, UV_PRIORITIZED, on_hangup);
+}
+
 /* Handles the lines that are there, as far as the client may go. */
 static void process(struct session *session)
 {
@@ -320,6 +358,8 @@ static void process(struct session *session)
     set_reading(session, !session->eof && !throttled(session));
     if (!throttled(session))
         close_if_done(session);
+    if (session->eof && !session->closing)
+        watch_hangup(session);
 }
 
 /* Supplementary groups as the kernel keeps them for the connection: no name service is asked. */
@@ -394,6 +434,8 @@ void session_accept(struct daemon *daemon, int fd)
     session->daemon = daemon;
     session->peer = peer;
     LIST_INIT(&session->calls);
+    session->hangup_fd = -1;
+    session->n_handles = 1;
     uv_pipe_init(daemon->loop, &session->pipe, 0);
     session->pipe.data = session;
     LIST_INSERT_HEAD(&daemon->sessions.list, session, link);

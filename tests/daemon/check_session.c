@@ -1,6 +1,7 @@
 /* Connections: framing, half-closes, limits, watches and logs, over a real socket. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@ static struct client client;
 static void setup(void)
 {
     struct rlimit limit;
+    signal(SIGPIPE, SIG_IGN); /* as in traind itself */
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
@@ -141,6 +143,32 @@ START_TEST(a_half_closed_client_gets_its_replies)
         json_decref(reply);
     }
     expect_end(&client);
+}
+END_TEST
+
+/* Whatever its last request waits for. */
+START_TEST(a_half_closed_client_that_goes_leaves_nothing)
+{
+    static const char *const last[] = {
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"job.wait\",\"params\":{\"ids\":[1]}}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"job.watch\"}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"job.logs\",\"params\":{\"id\":1,\"follow\":"
+        "true}}"
+        "\n"};
+    client_submit(&box, &client, 4);
+    box_wait_open(&box, 1);
+    for (size_t i = 0; i < 3; i++) {
+        struct client other;
+        client_open(&box, &other);
+        send_text(&other, last[i]);
+        shutdown(other.fd, SHUT_WR);
+        while (box.daemon->sessions.n < 2)
+            box_turn(&box, NULL);
+        client_close(&other);
+        while (box.daemon->sessions.n > 1)
+            box_turn(&box, NULL);
+    }
+    ck_assert_ptr_null(LIST_FIRST(&box.daemon->waits));
 }
 END_TEST
 
@@ -501,6 +529,7 @@ int main(void)
     tcase_add_test(tcase, what_is_no_request_is_refused_and_the_connection_stays);
     tcase_add_test(tcase, a_line_that_is_too_long_ends_the_connection);
     tcase_add_test(tcase, a_half_closed_client_gets_its_replies);
+    tcase_add_test(tcase, a_half_closed_client_that_goes_leaves_nothing);
     tcase_add_test(tcase, many_requests_at_once_are_all_answered);
     tcase_add_test(tcase, large_answers_asked_for_at_once_all_come);
     tcase = checks_case(suite, "limits", 60);
