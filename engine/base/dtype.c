@@ -10,6 +10,9 @@ static const struct {
     [DTYPE_F64] = {"F64", sizeof(double)},
     [DTYPE_I64] = {"I64", sizeof(int64_t)},
     [DTYPE_U8] = {"U8", 1},
+    [DTYPE_I8] = {"I8", 1},
+    [DTYPE_I16] = {"I16", 2},
+    [DTYPE_I32] = {"I32", 4},
 };
 
 size_t dtype_size(enum dtype dtype)

@@ -7,6 +7,7 @@
 #include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,6 +43,33 @@ int file_open(const char *path, int *ret_fd, int64_t *ret_bytes, struct err *err
     *ret_fd = fd;
     *ret_bytes = st.st_size;
     return 0;
+}
+
+int file_map(const char *path, struct file_map *ret_map, struct err *err)
+{
+    int fd;
+    int64_t bytes;
+    int rc = file_open(path, &fd, &bytes, err);
+    if (rc != 0)
+        return rc;
+    struct file_map map = {.bytes = (size_t)bytes};
+    void *at = bytes > 0 ? mmap(NULL, map.bytes, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    if (at == MAP_FAILED)
+        rc = errno == ENOMEM ? err_set(err, ERR_NOMEM, "no memory to map %s", path)
+                             : err_errno(err, errno, "cannot map %s", path);
+    close(fd);
+    if (rc != 0)
+        return rc;
+    map.at = at;
+    *ret_map = map;
+    return 0;
+}
+
+void file_unmap(struct file_map *map)
+{
+    if (map->at != NULL)
+        munmap((void *)map->at, map->bytes);
+    *map = (struct file_map){.at = NULL};
 }
 
 int file_write(int fd, const void *data, size_t bytes, const char *path, struct err *err)

@@ -14,6 +14,15 @@
 /* Opens a regular file for reading; a directory, FIFO, socket or device is refused by its name and
  * never waited for. */
 int file_open(const char *path, int *ret_fd, int64_t *ret_bytes, struct err *err);
+/* A file's bytes, read as they are asked for. Who truncates it while it is mapped ends the process
+ * (SIGBUS). */
+struct file_map {
+    const uint8_t *at; /* NULL: the file is empty */
+    size_t bytes;
+};
+/* Errors: also ERR_NOMEM. */
+int file_map(const char *path, struct file_map *ret_map, struct err *err);
+void file_unmap(struct file_map *map);
 /* Writes all of it, whatever the system takes at a time. */
 int file_write(int fd, const void *data, size_t bytes, const char *path, struct err *err);
 /* Makes the entries of a directory last. */

@@ -9,6 +9,9 @@ engine_libengine_a_SOURCES += \
 	%D%/hash.h \
 	%D%/rng.c \
 	%D%/rng.h \
+	%D%/safetensors.c \
+	%D%/safetensors.h \
+	%D%/safetensors_write.c \
 	%D%/shape.c \
 	%D%/shape.h \
 	%D%/team.c \

@@ -16,7 +16,7 @@
 
 #include "engine/base/file.h"
 #include "engine/train/identity.h"
-#include "engine/train/safetensors.h"
+#include "engine/base/safetensors.h"
 #include "engine/train/snapshot.h"
 #include "engine/train/weights.h"
 

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "engine/train/safetensors.h"
+#include "engine/base/safetensors.h"
 #include "proto/job.h"
 
 /* Adds the job's identity to a file's metadata (an object of strings). */

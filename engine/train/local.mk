@@ -13,9 +13,6 @@ engine_libengine_a_SOURCES += \
 	%D%/output.h \
 	%D%/prepare.c \
 	%D%/prepare.h \
-	%D%/safetensors.c \
-	%D%/safetensors.h \
-	%D%/safetensors_write.c \
 	%D%/snapshot.c \
 	%D%/snapshot.h \
 	%D%/trace.c \

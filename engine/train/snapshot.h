@@ -3,7 +3,7 @@
 #define ENGINE_TRAIN_SNAPSHOT_H
 
 #include "engine/parallel/strategy.h"
-#include "engine/train/safetensors.h"
+#include "engine/base/safetensors.h"
 
 enum { /* sets of variable_kind */
        SNAPSHOT_WEIGHTS = 1 << VARIABLE_PARAMETER | 1 << VARIABLE_BUFFER,

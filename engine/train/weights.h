@@ -3,7 +3,7 @@
 #define ENGINE_TRAIN_WEIGHTS_H
 
 #include "engine/parallel/strategy.h"
-#include "engine/train/safetensors.h"
+#include "engine/base/safetensors.h"
 
 /* Writes parameters and buffers to `path` itself, fsynced. *ret_hash (or NULL): the sum of
  * snapshot_hash. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/train/safetensors.h"
+#include "engine/base/safetensors.h"
 #include "tests/engine/run_job.h"
 #include "tests/lib/checks.h"
 

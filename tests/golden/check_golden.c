@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/train/safetensors.h"
+#include "engine/base/safetensors.h"
 #include "engine/train/trainer.h"
 #include "engine/worker/machine.h"
 #include "tests/lib/checks.h"

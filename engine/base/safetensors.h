@@ -2,8 +2,8 @@
  * reader: header ≤ 100 MB, UTF-8, one object, offsets contiguous from 0 without holes or overlap,
  * sizes checked without overflow, file length exact, duplicates refused, integers only. The file is
  * mapped, not copied. */
-#ifndef ENGINE_TRAIN_SAFETENSORS_H
-#define ENGINE_TRAIN_SAFETENSORS_H
+#ifndef ENGINE_BASE_SAFETENSORS_H
+#define ENGINE_BASE_SAFETENSORS_H
 
 #include <jansson.h>
 

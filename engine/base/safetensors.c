@@ -1,16 +1,12 @@
 /* safetensors.c: uint64 header size, JSON header, tensors:
  * https://github.com/huggingface/safetensors
  */
-#include "engine/train/safetensors.h"
+#include "engine/base/safetensors.h"
 
 #include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "engine/base/file.h"
 #include "proto/json.h"
@@ -22,8 +18,7 @@ enum {
 
 struct safetensors {
     const char *path; /* borrowed while opening */
-    uint8_t *map;
-    size_t map_bytes;
+    struct file_map map;
     json_t *header;                    /* names live here */
     struct safetensor *tensors;        /* in the file's order */
     const struct safetensor **by_name; /* the same, sorted */
@@ -35,39 +30,24 @@ struct safetensors {
 
 static int map_file(struct safetensors *file, struct err *err)
 {
-    int fd;
-    int64_t bytes;
-    int rc = file_open(file->path, &fd, &bytes, err);
-    if (rc != 0)
-        return rc;
-    if (bytes < PREFIX_BYTES) {
-        rc = FAULT(file, err, "%lld bytes are too few for a safetensors file", (long long)bytes);
-    } else {
-        void *map = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map == MAP_FAILED) {
-            rc = errno == ENOMEM ? err_set(err, ERR_NOMEM, "no memory to map %s", file->path)
-                                 : err_errno(err, errno, "cannot map %s", file->path);
-        } else {
-            file->map = map;
-            file->map_bytes = (size_t)bytes;
-        }
-    }
-    close(fd);
+    int rc = file_map(file->path, &file->map, err);
+    if (rc == 0 && file->map.bytes < PREFIX_BYTES)
+        rc = FAULT(file, err, "%zu bytes are too few for a safetensors file", file->map.bytes);
     return rc;
 }
 
 static int load_header(struct safetensors *file, size_t *ret_bytes, struct err *err)
 {
     uint64_t bytes;
-    memcpy(&bytes, file->map, sizeof bytes);
+    memcpy(&bytes, file->map.at, sizeof bytes);
     bytes = le64toh(bytes);
     if (bytes > HEADER_MAX_BYTES)
         return FAULT(file, err, "its header would be %" PRIu64 " bytes, at most %d are allowed",
                      bytes, HEADER_MAX_BYTES);
-    if (bytes > file->map_bytes - PREFIX_BYTES)
+    if (bytes > file->map.bytes - PREFIX_BYTES)
         return FAULT(file, err, "its header of %" PRIu64 " bytes is cut off: the file has %zu",
-                     bytes, file->map_bytes);
-    const char *text = (const char *)file->map + PREFIX_BYTES;
+                     bytes, file->map.bytes);
+    const char *text = (const char *)file->map.at + PREFIX_BYTES;
     if (bytes == 0 || text[0] != '{')
         return FAULT(file, err, "its header does not begin with '%c'", '{');
     if (json_load(text, (size_t)bytes, ERR_WEIGHTS_INVALID, &file->header, err) != 0)
@@ -216,8 +196,8 @@ static int check_cover(const struct safetensors *file, const uint8_t *data, size
 
 static int read_tensors(struct safetensors *file, size_t header_bytes, struct err *err)
 {
-    const uint8_t *data = file->map + PREFIX_BYTES + header_bytes;
-    size_t data_bytes = file->map_bytes - PREFIX_BYTES - header_bytes;
+    const uint8_t *data = file->map.at + PREFIX_BYTES + header_bytes;
+    size_t data_bytes = file->map.bytes - PREFIX_BYTES - header_bytes;
     file->tensors = calloc(json_object_size(file->header) + 1, sizeof *file->tensors);
     if (file->tensors == NULL)
         return err_set(err, ERR_NOMEM, "no memory to read %s", file->path);
@@ -264,8 +244,7 @@ void safetensors_close(struct safetensors *file)
 {
     if (file == NULL)
         return;
-    if (file->map != NULL)
-        munmap(file->map, file->map_bytes);
+    file_unmap(&file->map);
     json_decref(file->header);
     free(file->by_name);
     free(file->tensors);

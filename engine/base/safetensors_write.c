@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/file.h"
-#include "engine/train/safetensors.h"
+#include "engine/base/safetensors.h"
 #include "proto/json.h"
 
 enum { HEADER_ALIGN = 8 };
