@@ -157,10 +157,17 @@ struct job_every { /* "500 steps", "1 epoch", "10 min", "never" */
     int64_t n;
 };
 
+struct job_segments { /* of layers, for activation checkpointing */
+    bool automatic;   /* true: the engine cuts */
+    char **names;     /* layers that end a segment */
+    size_t n;
+};
+
 struct job_train {
     int64_t epochs, max_steps; /* exactly one is > 0 */
     int64_t batch_size;        /* over all devices */
     int64_t seed;
+    struct job_segments checkpoint_activations;
     int64_t log_every;               /* steps; default 1 */
     struct job_every validate_every; /* default 1 epoch; the unit is never seconds */
     bool trace_shapes;               /* "trace": ["shapes"] */

@@ -207,6 +207,29 @@ static int check_optimizer(const struct job *job, struct err *err)
     return 0;
 }
 
+static const struct job_layer *find_layer(const struct job *job, const char *name)
+{
+    for (size_t i = 0; i < job->model.n_layers; i++)
+        if (strcmp(job->model.layers[i].name, name) == 0)
+            return &job->model.layers[i];
+    return NULL;
+}
+
+static int check_segments(const struct job *job, struct err *err)
+{
+    const struct job_segments *segments = &job->train.checkpoint_activations;
+    for (size_t i = 0; i < segments->n; i++) {
+        char path[64];
+        if (find_layer(job, segments->names[i]) != NULL)
+            continue;
+        snprintf(path, sizeof path, "/train/checkpoint_activations/%zu", i);
+        return err_at(err, ERR_JOB_INVALID, path,
+                      "no layer has the name \"%.128s\"; allowed are names of the model's layers",
+                      segments->names[i]);
+    }
+    return 0;
+}
+
 /* A broken rule of entry `index` of the list of devices. */
 static int __attribute__((format(printf, 3, 4)))
 refuse_device(struct err *err, int64_t index, const char *format, ...)
@@ -254,7 +277,7 @@ static int check_parallel(const struct job *job, struct err *err)
 }
 
 static int (*const checks[])(const struct job *job, struct err *err) = {
-    check_names, check_layers, job_check_data, check_optimizer, check_parallel,
+    check_names, check_layers, job_check_data, check_optimizer, check_segments, check_parallel,
 };
 
 int job_check(const struct job *job, struct err *err)

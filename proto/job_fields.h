@@ -26,6 +26,7 @@ enum field_kind {
     FIELD_NUMBERS,    /* struct job_numbers */
     FIELD_EVERY,      /* struct job_every */
     FIELD_NAMES,      /* char **, with its size_t count at `aux` */
+    FIELD_SEGMENTS,   /* struct job_segments */
     FIELD_DEVICES,    /* n_devices and devices of struct job_parallel */
     FIELD_OBJECT,     /* an object of its own rows, in the same or an inner struct */
     FIELD_OBJECTS,    /* a list of such objects: an array, with its size_t count at `aux` */

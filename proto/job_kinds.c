@@ -120,6 +120,7 @@ const struct field_type *const job_field_types[FIELD_KIND_COUNT] = {
     [FIELD_NUMBERS] = &job_type_numbers,
     [FIELD_EVERY] = &job_type_every,
     [FIELD_NAMES] = &job_type_names,
+    [FIELD_SEGMENTS] = &job_type_segments,
     [FIELD_DEVICES] = &job_type_devices,
     [FIELD_OBJECT] = &job_type_object,
     [FIELD_OBJECTS] = &job_type_objects,

@@ -194,6 +194,39 @@ static void names_release(const struct field *field, void *base)
     *job_count_at(field, base) = 0;
 }
 
+static void segments_expect(const struct field *field, char *buf, size_t size)
+{
+    snprintf(buf, size, "false, true, or a list of 1 to %" PRId64 " names of layers", field->imax);
+}
+
+static int segments_parse(struct job_parser *parser, const struct field *field, const json_t *value,
+                          void *base)
+{
+    struct job_segments *segments = job_at(field, base);
+    if (!json_is_boolean(value) && !json_is_array(value))
+        return job_parser_refuse(parser, field, value);
+    segments->automatic = json_is_true(value);
+    int rc = json_is_array(value) ? parse_strings(parser, field, value, &segments->names) : 0;
+    if (rc == 0)
+        segments->n = json_array_size(value);
+    return rc;
+}
+
+static json_t *segments_dump(const struct field *field, const void *base)
+{
+    const struct job_segments *segments = job_in(field, base);
+    if (segments->names != NULL)
+        return dump_strings(segments->names, segments->n);
+    return json_boolean(segments->automatic);
+}
+
+static void segments_release(const struct field *field, void *base)
+{
+    struct job_segments *segments = job_at(field, base);
+    free_strings(segments->names, segments->n);
+    *segments = (struct job_segments){0};
+}
+
 static void devices_expect(const struct field *field, char *buf, size_t size)
 {
     char range[64];
@@ -241,5 +274,7 @@ const struct field_type job_type_numbers = {numbers_expect, numbers_parse, job_a
                                             numbers_release};
 const struct field_type job_type_names = {names_expect, names_parse, counted_given, names_dump,
                                           names_release};
+const struct field_type job_type_segments = {segments_expect, segments_parse, job_always,
+                                             segments_dump, segments_release};
 const struct field_type job_type_devices = {devices_expect, devices_parse, job_always, devices_dump,
                                             devices_release};

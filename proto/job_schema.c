@@ -131,6 +131,11 @@ static json_t *names_schema(const struct field *field)
     return list_schema(typed("string"), field->imin, field->imax);
 }
 
+static json_t *segments_schema(const struct field *field)
+{
+    return either(typed("boolean"), names_schema(field));
+}
+
 static json_t *devices_schema(const struct field *field)
 {
     json_t *name =
@@ -182,6 +187,7 @@ static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field
     [FIELD_NUMBERS] = numbers_schema,
     [FIELD_EVERY] = every_schema,
     [FIELD_NAMES] = names_schema,
+    [FIELD_SEGMENTS] = segments_schema,
     [FIELD_DEVICES] = devices_schema,
     [FIELD_OBJECT] = inner_schema,
     [FIELD_OBJECTS] = objects_schema,

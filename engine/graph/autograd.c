@@ -91,6 +91,15 @@ static bool inputs_need_grad(const struct node *node)
     return false;
 }
 
+/* A recomputed node's outputs that were kept get their gradients at the kept ones. */
+static const struct node *take_grads(const struct node *node, const struct node *replica)
+{
+    for (int i = 0; replica != node && i < node->n_out; i++)
+        if (node->out[i]->grad != NULL)
+            replica->out[i]->grad = node->out[i]->grad;
+    return replica;
+}
+
 static int node_grad(struct build *build, const struct node *node, struct err *err)
 {
     struct value *out_grad[NODE_MAX_OUT] = {NULL}, *in_grad[NODE_MAX_IN] = {NULL};
@@ -103,16 +112,25 @@ static int node_grad(struct build *build, const struct node *node, struct err *e
     return rc;
 }
 
+static int segment_grad(struct build *build, struct segments *segments, size_t i, struct err *err)
+{
+    size_t first = i == 0 ? 0 : segments->end[i - 1];
+    int rc = i + 1 < segments->n ? recompute_segment(build, segments, i, err) : 0;
+    for (size_t k = segments->end[i]; rc == 0 && k-- > first;)
+        rc = node_grad(build, take_grads(build->graph->nodes[k], segments->replica[k]), err);
+    return rc;
+}
+
 int autograd_build(struct build *build, struct value *output_grad, struct err *err)
 {
-    struct graph *graph = build->graph;
-    graph->output->grad = output_grad;
-    for (size_t i = graph->n_nodes; i-- > 0;) {
-        int rc = node_grad(build, graph->nodes[i], err);
-        if (rc != 0)
-            return rc;
-    }
-    return reduce_buckets(build, err);
+    struct segments segments;
+    build->graph->output->grad = output_grad;
+    int rc = recompute_cut(build, &segments, err);
+    for (size_t i = rc == 0 ? segments.n : 0; rc == 0 && i-- > 0;)
+        rc = segment_grad(build, &segments, i, err);
+    if (rc == 0)
+        rc = reduce_buckets(build, err);
+    return rc == 0 && segments.n > 1 ? recompute_prune(build, err) : rc;
 }
 
 int autograd_build_rest(struct build *build, struct err *err)

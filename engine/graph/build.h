@@ -42,6 +42,26 @@ int forward_build_loss(struct build *build, struct value **ret_grad, struct err 
 int autograd_build(struct build *build, struct value *output_grad, struct err *err);
 /* The gradients of a replica that rests: zero, and the same all-reduce nodes. */
 int autograd_build_rest(struct build *build, struct err *err);
+/* recompute.c: the forward nodes cut into segments for activation checkpointing; one segment where
+ * nothing is recomputed. A segment is a run of nodes, the last one ends with the loss. */
+struct segments {
+    size_t *end; /* of segment i: the index of the node behind it */
+    size_t n;
+    size_t *last_reader;   /* by value: the last forward node that reads it */
+    struct value **twin;   /* by value: what backward reads instead; NULL: itself */
+    struct node **replica; /* by node: the one that backward takes the gradient of */
+};
+int recompute_cut(struct build *build, struct segments *ret_segments, struct err *err);
+/* Appends the nodes of segment i a second time, without their side effects; what later segments
+ * read is there still and is not made again. */
+int recompute_segment(struct build *build, struct segments *segments, size_t i, struct err *err);
+/* Removes recomputed nodes that backward does not need after all. */
+int recompute_prune(struct build *build, struct err *err);
+
+/* prune.c: keeps the nodes that `is_root` names and those that they depend on. */
+int prune(struct graph *graph, bool (*is_root)(const struct graph *graph, const struct node *node),
+          struct err *err);
+
 /* update.c: an update node for each parameter that has a gradient. */
 int update_build(struct build *build, struct err *err);
 

@@ -9,11 +9,9 @@
 #include "engine/graph/graph.h"
 #include "engine/graph/op.h"
 
-static const char phase_letters[] = {[PHASE_FORWARD] = 'F',
-                                     [PHASE_INPUT_GRAD] = 'I',
-                                     [PHASE_WEIGHT_GRAD] = 'W',
-                                     [PHASE_REDUCE] = 'R',
-                                     [PHASE_UPDATE] = 'U'};
+static const char phase_letters[] = {
+    [PHASE_FORWARD] = 'F',     [PHASE_RECOMPUTE] = 'C', [PHASE_INPUT_GRAD] = 'I',
+    [PHASE_WEIGHT_GRAD] = 'W', [PHASE_REDUCE] = 'R',    [PHASE_UPDATE] = 'U'};
 
 static void print_value(FILE *out, const struct value *value)
 {

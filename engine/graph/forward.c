@@ -88,45 +88,9 @@ static int build_one(struct build *build, struct value **outputs, struct err *er
     return rc;
 }
 
-static bool any_needed(const struct node *node, const bool *needed)
+static bool makes_output(const struct graph *graph, const struct node *node)
 {
-    for (int i = 0; i < node->n_out; i++)
-        if (node->out[i] != NULL && needed[node->out[i]->id])
-            return true;
-    return false;
-}
-
-/* Removes the nodes that graph->output does not depend on, and their values. */
-static int prune(struct graph *graph, struct err *err)
-{
-    bool *needed = arena_array(graph->arena, graph->n_values, sizeof *needed);
-    bool *kept = arena_array(graph->arena, graph->n_nodes, sizeof *kept);
-    if (needed == NULL || kept == NULL)
-        return err_set(err, ERR_NOMEM, "no memory for the model's graph");
-    needed[graph->output->id] = true;
-    for (size_t i = graph->n_nodes; i-- > 0;) {
-        const struct node *node = graph->nodes[i];
-        kept[i] = any_needed(node, needed);
-        for (int k = 0; kept[i] && k < node->n_in; k++)
-            if (node->in[k] != NULL)
-                needed[node->in[k]->id] = true;
-        for (int k = 0; kept[i] && k < node->n_out; k++)
-            needed[node->out[k]->id] = true;
-    }
-    size_t n_nodes = 0, n_values = 0;
-    for (size_t i = 0; i < graph->n_nodes; i++)
-        if (kept[i]) {
-            graph->nodes[i]->id = (int)n_nodes;
-            graph->nodes[n_nodes++] = graph->nodes[i];
-        }
-    for (size_t i = 0; i < graph->n_values; i++)
-        if (needed[i] || graph->values[i]->kind != VALUE_ACTIVATION) {
-            graph->values[i]->id = (int)n_values;
-            graph->values[n_values++] = graph->values[i];
-        }
-    graph->n_nodes = n_nodes;
-    graph->n_values = n_values;
-    return 0;
+    return graph->output->producer == node;
 }
 
 int forward_build(struct build *build, struct err *err)
@@ -147,7 +111,7 @@ int forward_build(struct build *build, struct err *err)
     }
     build_at(build, -1, "loss");
     graph->output = outputs[n_layers - 1];
-    return prune(graph, err);
+    return prune(graph, makes_output, err);
 }
 
 int forward_build_loss(struct build *build, struct value **ret_grad, struct err *err)

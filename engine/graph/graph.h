@@ -37,7 +37,14 @@ struct value {
     bool output;           /* the host reads it after the step */
 };
 
-enum phase { PHASE_FORWARD, PHASE_INPUT_GRAD, PHASE_WEIGHT_GRAD, PHASE_REDUCE, PHASE_UPDATE };
+enum phase {
+    PHASE_FORWARD,
+    PHASE_RECOMPUTE,
+    PHASE_INPUT_GRAD,
+    PHASE_WEIGHT_GRAD,
+    PHASE_REDUCE,
+    PHASE_UPDATE
+};
 
 struct node {
     int id; /* index into graph->nodes */

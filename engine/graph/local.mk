@@ -10,4 +10,8 @@ engine_libengine_a_SOURCES += \
 	%D%/model.h \
 	%D%/op.c \
 	%D%/op.h \
+	%D%/prune.c \
+	%D%/recompute.c \
+	%D%/segments.c \
+	%D%/segments.h \
 	%D%/update.c

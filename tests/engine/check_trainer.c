@@ -24,32 +24,6 @@ static const char *place(const char *name)
     return path;
 }
 
-/* The file's bytes with a NUL after them; "" where there is none. The caller frees. */
-static char *contents(const char *dir, const char *name, size_t *ret_size)
-{
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *file = fopen(path, "rb");
-    char *text = calloc(1, 1 << 20);
-    ck_assert_ptr_nonnull(text);
-    size_t size = file != NULL ? fread(text, 1, (1 << 20) - 1, file) : 0;
-    if (file != NULL)
-        fclose(file);
-    if (ret_size != NULL)
-        *ret_size = size;
-    return text;
-}
-
-static void ck_same_file(const char *a, const char *b, const char *name)
-{
-    size_t size_a, size_b;
-    char *of_a = contents(a, name, &size_a), *of_b = contents(b, name, &size_b);
-    ck_assert_uint_gt(size_a, 0);
-    ck_assert_msg(size_a == size_b && memcmp(of_a, of_b, size_a) == 0, "%s differs", name);
-    free(of_a);
-    free(of_b);
-}
-
 static bool exists(const char *dir, const char *name)
 {
     char path[1024];
@@ -86,7 +60,7 @@ START_TEST(a_job_leaves_its_files)
     ck_assert(exists(output, "job.json"));
     ck_assert(exists(output, "checkpoints/step-00000006/weights.safetensors"));
 
-    char *text = contents(output, "job.json", NULL);
+    char *text = run_job_contents(output, "job.json", NULL);
     struct err err;
     struct job *job;
     ck_assert_int_eq(job_parse(text, strlen(text), &job, &err), 0);
@@ -100,7 +74,7 @@ START_TEST(metrics_have_a_row_a_step)
 {
     const char *output = place("out");
     run_job_well("{}", output, 3, &run);
-    char *text = contents(output, "metrics.jsonl", NULL);
+    char *text = run_job_contents(output, "metrics.jsonl", NULL);
     int64_t steps = 0, validations = 0;
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         json_t *row = json_loads(line, 0, NULL);
@@ -184,8 +158,8 @@ START_TEST(a_stopped_job_goes_on_where_it_was)
     }
     run_job_well("{}", parts, 2, &run);
     ck_assert_int_eq(run.started.resumed_step, 5);
-    ck_same_file(whole, parts, "weights.safetensors");
-    ck_same_file(whole, parts, "checkpoints/step-00000006/state.safetensors");
+    run_job_same_file(whole, parts, "weights.safetensors");
+    run_job_same_file(whole, parts, "checkpoints/step-00000006/state.safetensors");
 }
 END_TEST
 
@@ -196,7 +170,7 @@ START_TEST(more_epochs_are_a_continuation)
     run_job_well("{}", parts, 2, &run);
     run_job_well("{'train': {'epochs': 4}}", parts, 2, &run);
     ck_assert_int_eq(run.started.resumed_step, 6);
-    ck_same_file(whole, parts, "weights.safetensors");
+    run_job_same_file(whole, parts, "weights.safetensors");
 
     run_job("{'train': {'epochs': 1}}", parts, 2, 0, &run);
     ck_failed(ERR_CHECKPOINT, "", "has a checkpoint of step 12, the job ends at step 3");
@@ -208,9 +182,9 @@ START_TEST(a_finished_job_ends_well_again)
     const char *output = place("out");
     run_job_well("{}", output, 1, &run);
     double accuracy = run.done.accuracy;
-    char *before = contents(output, "metrics.jsonl", NULL);
+    char *before = run_job_contents(output, "metrics.jsonl", NULL);
     run_job_well("{}", output, 1, &run);
-    char *after = contents(output, "metrics.jsonl", NULL);
+    char *after = run_job_contents(output, "metrics.jsonl", NULL);
     ck_assert_str_eq(before, after);
     ck_assert_int_eq(run.started.resumed_step, 6);
     ck_assert_int_eq(run.reports[REPORT_PROGRESS], 0);
@@ -284,7 +258,7 @@ START_TEST(a_damaged_checkpoint_is_passed_over)
     run_job_well("{}", hurt, 2, &run);
     ck_assert_int_eq(run.started.resumed_step, 4);
     ck_assert_ptr_nonnull(strstr(run.said, "warning: a damaged checkpoint is passed over: "));
-    ck_same_file(whole, hurt, "weights.safetensors");
+    run_job_same_file(whole, hurt, "weights.safetensors");
 }
 END_TEST
 
@@ -345,7 +319,7 @@ START_TEST(nan_ends_the_job)
     ck_failed(ERR_LOSS_NAN, "", "the loss is ");
     ck_assert_ptr_nonnull(strstr(run.err.message, "(epoch 1)"));
     ck_assert(!exists(output, "weights.safetensors"));
-    char *metrics = contents(output, "metrics.jsonl", NULL);
+    char *metrics = run_job_contents(output, "metrics.jsonl", NULL);
     ck_assert_ptr_null(strstr(metrics, "nan"));
     ck_assert_ptr_null(strstr(metrics, "inf"));
     free(metrics);

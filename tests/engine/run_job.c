@@ -119,3 +119,29 @@ void run_job_well(const char *patch, const char *output, int n_devices, struct r
     run_job(patch, output, n_devices, 0, ret_run);
     ck_assert_msg(ret_run->rc == 0, "%s: %s", ret_run->err.path, ret_run->err.message);
 }
+
+/* The file's bytes with a NUL after them; "" where there is none. The caller frees. */
+char *run_job_contents(const char *dir, const char *name, size_t *ret_size)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 20);
+    ck_assert_ptr_nonnull(text);
+    size_t size = file != NULL ? fread(text, 1, (1 << 20) - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    if (ret_size != NULL)
+        *ret_size = size;
+    return text;
+}
+
+void run_job_same_file(const char *a, const char *b, const char *name)
+{
+    size_t size_a, size_b;
+    char *of_a = run_job_contents(a, name, &size_a), *of_b = run_job_contents(b, name, &size_b);
+    ck_assert_uint_gt(size_a, 0);
+    ck_assert_msg(size_a == size_b && memcmp(of_a, of_b, size_a) == 0, "%s differs", name);
+    free(of_a);
+    free(of_b);
+}

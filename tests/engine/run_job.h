@@ -31,6 +31,12 @@ void run_job_parsed(const struct job *job, const char *output, int n_devices, in
 /* The same; aborts the test unless the job ends well. */
 void run_job_well(const char *patch, const char *output, int n_devices, struct run_job *ret_run);
 
+/* A file of an output directory, with a NUL behind it, to be freed; ret_size NULL: not asked for. A
+ * file that is not there is empty. */
+char *run_job_contents(const char *dir, const char *name, size_t *ret_size);
+/* Aborts the test unless both directories have this file, not empty, with the same bytes. */
+void run_job_same_file(const char *a, const char *b, const char *name);
+
 /* The trainer's config alone, for trainer_plan. */
 struct trainer_config run_job_config(const struct job *job, int n_devices, const char *output);
 

@@ -161,7 +161,8 @@ static const struct bad_job bad_values[] = {
     {"/train/precision", "\"bf16\"", LATER, NULL, "bf16 computations are not"},
     {"/train/precision", "\"fp33\"", INVALID, NULL, "precision must be \"fp32\""},
     {"/train/mode", "\"predict\"", LATER, NULL, "predicting jobs are not"},
-    {"/train/checkpoint_activations", "true", LATER, NULL, "recomputed activations"},
+    {"/train/checkpoint_activations", "1", INVALID, NULL, "false, true, or a list of 1 to"},
+    {"/train/checkpoint_activations", "[]", INVALID, NULL, "found a list of 0"},
     {"/train/clip_grad_norm", "1", LATER, NULL, "clipped gradients are not"},
     {"/parallel/mode", "\"stages\"", LATER, NULL, "stages are not in this version"},
     {"/parallel/batch_norm", "\"synchronized\"", LATER, NULL, "synchronized BatchNorms are not"},
@@ -175,6 +176,8 @@ static const struct bad_job bad_values[] = {
 
 /* Rules over several keys, and those that a schema cannot say. */
 static const struct bad_job bad_rules[] = {
+    {"/train/checkpoint_activations", "[\"conv9\"]", INVALID, "/train/checkpoint_activations/0",
+     "no layer has the name \"conv9\""},
     {"/train/max_steps", "5", INVALID, "/train", "\"epochs\" or \"max_steps\", and not both"},
     {"/train/epochs", NULL, INVALID, "/train", "found neither"},
     {"/model/layers/1/name", "\"conv1\"", INVALID, NULL, "layer 0 has the name \"conv1\" already"},
