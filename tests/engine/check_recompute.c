@@ -83,7 +83,7 @@ static const char layers[] =
 /* The second time BatchNorm has no running statistics to update. The ReLU's output is kept, since b
  * reads it; a's and bn's outputs are made again. */
 static const char recomputed[] =
-    "F a linear(data, a.weight, a.bias) -> %3 [4, 3]\n"
+    "F a linear(input, a.weight, a.bias) -> %3 [4, 3]\n"
     "F bn batch_norm(%3, bn.weight, bn.bias, bn.running_mean, bn.running_var, "
     "bn.num_batches_tracked) -> %9 [4, 3], %10 [3], %11 [3]\n"
     "F r relu(%9) -> %12 [4, 3]\n";
@@ -121,7 +121,7 @@ START_TEST(recomputes_a_segment_without_side_effects)
 {
     char *text = dump("['r']");
     ck_assert_msg(strncmp(text, recomputed, strlen(recomputed)) == 0, "%s", text);
-    ck_assert_uint_eq(count(text, "C a linear(data, a.weight, a.bias)"), 1);
+    ck_assert_uint_eq(count(text, "C a linear(input, a.weight, a.bias)"), 1);
     ck_assert_ptr_nonnull(strstr(text, "bn.bias, -, -, -)"));
     ck_assert_uint_eq(count(text, "C bn batch_norm("), 1);
     ck_assert_uint_eq(count(text, "C "), 2); /* r is kept; behind it nothing is made again */
