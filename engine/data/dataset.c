@@ -17,7 +17,7 @@ struct transform { /* of one channel: (x * scale - mean) / std */
 struct input {
     struct model_input want;
     int64_t count;                   /* elements of a sample */
-    int64_t channels, channel_count; /* channel_count: elements of one channel */
+    int64_t channels, channel_count; /* that differ in their transform; elements of one */
     struct transform *transform;     /* [channels]; NULL: it changes nothing */
     int64_t least, most;             /* of integers */
 };
@@ -83,6 +83,9 @@ static int transform_init(struct input *input, const struct job_data *data, stru
     if (rc != 0)
         return rc;
 
+    if (data->scale.n == 1 && data->mean.n == 1 && data->std.n == 1)
+        input->channels = 1; /* of all elements: there may be 2^31 features */
+    input->channel_count = input->count / input->channels;
     input->transform = calloc((size_t)input->channels, sizeof *input->transform);
     if (input->transform == NULL)
         return err_set(err, ERR_NOMEM, "no memory for a transform");
@@ -117,7 +120,6 @@ static int inputs_init(struct dataset *dataset, const struct job_data *data,
         const struct shape *shape = &want->inputs[i].shape;
         *input = (struct input){.want = want->inputs[i], .count = shape_count(shape)};
         input->channels = shape->rank > 0 ? shape->dim[0] : 1;
-        input->channel_count = input->count / input->channels;
         dataset->n_inputs++;
         integer_range(want, input);
         int rc = input->want.dtype == DTYPE_F32 ? transform_init(input, data, err) : 0;

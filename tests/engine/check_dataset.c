@@ -250,6 +250,14 @@ START_TEST(transform_of_one_number_and_of_one_a_channel)
 }
 END_TEST
 
+/* A number for all takes no memory a channel: planning stays cheap however wide the input is. */
+START_TEST(transform_of_one_number_is_one_whatever_the_input)
+{
+    static const int64_t most = INT32_MAX;
+    dataset_close(open_or_abort(random_source(10, 4), plain_data(), want_labels(SHAPE(most), 4)));
+}
+END_TEST
+
 START_TEST(idx_refuses_what_does_not_fit)
 {
     struct job_source source = tiny();
@@ -343,6 +351,7 @@ int main(void)
     tcase_add_test(tcase, labels_become_rows_under_mse);
     tcase_add_test(tcase, idx_values_are_targets_under_mse);
     tcase_add_test(tcase, transform_of_one_number_and_of_one_a_channel);
+    tcase_add_test(tcase, transform_of_one_number_is_one_whatever_the_input);
     tcase_add_test(tcase, idx_refuses_what_does_not_fit);
     tcase_add_test(tcase, fingerprint_tells_data_apart);
     tcase_add_test(tcase, every_allocation_is_checked);
