@@ -42,49 +42,47 @@ static struct value *find_data(const struct build *build, const char *name)
 }
 
 /* The output of the layer called `name` before layer `end`, or an input of the model. */
-static struct value *find_output(const struct build *build, struct value *const *outputs, int end,
-                                 const char *name)
+static struct value *find_output(const struct build *build, int end, const char *name)
 {
     for (int i = 0; i < end; i++)
         if (strcmp(build->job->model.layers[i].name, name) == 0)
-            return outputs[i];
+            return build->graph->layers[i];
     return find_data(build, name);
 }
 
 static int find_inputs(const struct build *build, const struct job_layer *layer,
-                       struct value *const *outputs, struct value **ret_in, int *ret_n,
-                       struct err *err)
+                       struct value **ret_in, int *ret_n, struct err *err)
 {
     int before = build->layer;
     if (layer->n_inputs > NODE_MAX_IN)
         return build_shape_error(build, layer, err, "it has %zu inputs, %d are allowed",
                                  layer->n_inputs, NODE_MAX_IN);
     for (size_t i = 0; i < layer->n_inputs; i++) {
-        ret_in[i] = find_output(build, outputs, before, layer->inputs[i]);
+        ret_in[i] = find_output(build, before, layer->inputs[i]);
         if (ret_in[i] == NULL)
             return build_shape_error(build, layer, err, "there is no layer \"%s\" before it",
                                      layer->inputs[i]);
     }
     if (layer->n_inputs == 0)
-        ret_in[0] = before == 0 ? build->graph->data[0] : outputs[before - 1];
+        ret_in[0] = before == 0 ? build->graph->data[0] : build->graph->layers[before - 1];
     *ret_n = layer->n_inputs == 0 ? 1 : (int)layer->n_inputs;
     return 0;
 }
 
-static int build_one(struct build *build, struct value **outputs, struct err *err)
+static int build_one(struct build *build, struct err *err)
 {
     const struct job_layer *layer = &build->job->model.layers[build->layer];
     const struct op_def *op = build->ops->layers[layer->type];
     struct value *in[NODE_MAX_IN] = {NULL};
     int n_in = 0;
-    int rc = find_inputs(build, layer, outputs, in, &n_in, err);
+    int rc = find_inputs(build, layer, in, &n_in, err);
     for (int i = 0; rc == 0 && i < n_in; i++)
         if ((in[i]->dtype == DTYPE_I64) != op->integers)
             rc = build_shape_error(build, layer, err, "it takes %s, but its input %d is %s",
                                    op->integers ? "int64" : "float32", i,
                                    op->integers ? "float32" : "int64");
     if (rc == 0)
-        rc = op->build(build, layer, in, n_in, &outputs[build->layer], err);
+        rc = op->build(build, layer, in, n_in, &build->graph->layers[build->layer], err);
     return rc;
 }
 
@@ -97,20 +95,20 @@ int forward_build(struct build *build, struct err *err)
 {
     struct graph *graph = build->graph;
     size_t n_layers = build->job->model.n_layers;
-    struct value **outputs = arena_array(graph->arena, n_layers, sizeof(struct value *));
-    if (outputs == NULL)
+    graph->layers = arena_array(graph->arena, n_layers, sizeof(struct value *));
+    if (graph->layers == NULL)
         return err_set(err, ERR_NOMEM, "no memory for the model's graph");
     int rc = build_data(build, err);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < n_layers; i++) {
         build_at(build, (int)i, build->job->model.layers[i].name);
-        rc = build_one(build, outputs, err);
+        rc = build_one(build, err);
         if (rc != 0)
             return rc;
     }
     build_at(build, -1, "loss");
-    graph->output = outputs[n_layers - 1];
+    graph->output = graph->layers[n_layers - 1];
     return prune(graph, makes_output, err);
 }
 

@@ -74,9 +74,10 @@ struct graph {
     size_t n_nodes, nodes_capacity;
     struct value **values;
     size_t n_values, values_capacity;
-    struct value **data;  /* [model->n_inputs] */
-    struct value *target; /* both NULL when the replica rests */
-    struct value *output; /* the last layer's; the host reads it when not training */
+    struct value **data;   /* [model->n_inputs] */
+    struct value *target;  /* both NULL when the replica rests */
+    struct value **layers; /* by layer: its output; where nothing reads it, only a shape */
+    struct value *output;  /* the last layer's; the host reads it when not training */
     struct value
         *loss; /* F64 [1]: the SUM of the samples' (cross entropy) or elements' (MSE) losses */
     struct value

@@ -83,6 +83,7 @@ static int find_state(struct build *build, int parameter, const char *const *nam
                                  .shape = of->shape,
                                  .dtype = of->dtype,
                                  .kind = VARIABLE_OPTIMIZER,
+                                 .layer = -1,
                                  .of = parameter,
                                  .gradient = -1,
                                  .state = -1};
@@ -124,6 +125,17 @@ static int count_parameters(struct model *model, struct err *err)
     return 0;
 }
 
+/* A model whose loss no parameter moves would run to its end and learn nothing. */
+static int check_trained(const struct build *build, struct err *err)
+{
+    const struct job_model *layers = &build->job->model;
+    if (build->found->n_gradients > 0)
+        return 0;
+    return err_at(err, ERR_MODEL_SHAPE, "/model/layers",
+                  "no parameter is trained: the last layer \"%s\" depends on none",
+                  layers->layers[layers->n_layers - 1].name);
+}
+
 static int find(struct build *build, struct model *model, struct err *err)
 {
     struct value *grad = NULL;
@@ -140,6 +152,8 @@ static int find(struct build *build, struct model *model, struct err *err)
     if (rc == 0 && grad != NULL)
         rc = autograd_build(build, grad, err);
     model->n_gradients = (int)model->n_variables - model->first_gradient;
+    if (rc == 0)
+        rc = check_trained(build, err);
     if (rc == 0)
         rc = find_states(build, err);
     return rc;

@@ -28,6 +28,7 @@ struct variable {
     struct shape shape;
     enum dtype dtype;
     enum variable_kind kind;
+    int layer;    /* a parameter's or buffer's: index into the job's layers; else -1 */
     int of;       /* the parameter that a gradient or optimizer state belongs to, else -1 */
     int gradient; /* a parameter's gradient; -1: none flows to it, it is never updated */
     int state;    /* a parameter's first variable of optimizer state; -1: none */

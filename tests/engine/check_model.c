@@ -53,6 +53,10 @@ START_TEST(variables_stand_in_the_order_of_a_state_dict)
         ck_assert_int_eq(got->dtype, want[i].dtype);
         ck_assert_int_eq(got->kind, want[i].kind);
         ck_assert_int_eq(got->of, want[i].of);
+        ck_assert_int_eq(got->layer, got->kind > VARIABLE_BUFFER ? -1
+                                     : got->name[0] == 'c'       ? 0
+                                     : got->name[0] == 'b'       ? 1
+                                                                 : 3);
         ck_assert_int_eq(got->init.kind, want[i].init.kind);
         ck_assert_double_eq_tol(got->init.bound, want[i].init.bound, 1e-4);
         ck_assert_int_eq(model_find(model, want[i].name), (int)i);
@@ -165,6 +169,10 @@ static const struct {
      "/model/layers/0", "layer \"s\" (Add): it has 9 inputs, 8 are allowed"},
     {"[4]", "{'type': 'ReLU'}", "/model/layers",
      "the model has no parameters that could be trained"},
+    {"[4]",
+     "{'type': 'Linear', 'name': 'fc', 'out_features': 4},"
+     "{'type': 'ReLU', 'name': 'r', 'inputs': ['input']}",
+     "/model/layers", "no parameter is trained: the last layer \"r\" depends on none"},
     {"[1048576]", "{'type': 'Linear', 'name': 'fc', 'out_features': 1048577}", "/model/layers/0",
      "a tensor of shape [1048577, 1048576] is larger than 2^40 elements"},
 };
