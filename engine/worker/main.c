@@ -51,12 +51,14 @@ static const struct option option_table[] = {
 static const struct command {
     const char *name;
     bool takes_job;
+    bool prints; /* its result is what it prints; a run goes on where nobody reads */
     int options; /* that it takes, besides those that end the program */
     command_fn run;
 } commands[] = {
-    {"probe", false, OPTION_CPU_DEVICES | OPTION_JSON, command_probe},
-    {"plan", true, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_JSON, command_plan},
-    {"run", true, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_OUTPUT | OPTION_JSON, command_run},
+    {"probe", false, true, OPTION_CPU_DEVICES | OPTION_JSON, command_probe},
+    {"plan", true, true, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_JSON, command_plan},
+    {"run", true, false, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_OUTPUT | OPTION_JSON,
+     command_run},
 };
 
 static const struct command *find_command(const char *name)
@@ -154,6 +156,13 @@ static void catch_signals(void)
     sigaction(SIGPIPE, &action, NULL);
 }
 
+static int check_printed(struct err *err)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return 0;
+    return err_errno(err, errno, "cannot write to standard output");
+}
+
 static const char *document_name(const struct command_options *options)
 {
     const char *path = options->document;
@@ -177,6 +186,8 @@ int main(int argc, char **argv)
     }
     catch_signals();
     rc = command->run(&options, &reporter, &err);
+    if (rc == 0 && command->prints)
+        rc = check_printed(&err);
     if (rc != 0)
         reporter_fail(&reporter, document_name(&options), &err);
     reporter_close(&reporter);

@@ -11,37 +11,27 @@
 
 struct result {
     const struct setup *setup;
-    const struct model *model;
     const struct graph *graph; /* of a small batch, for the layers' shapes */
+    int64_t *parameters;       /* by layer: elements */
     struct trainer_plan plan;
 };
 
-/* The shape of one sample after layer i: that of the last forward node of the layer. A layer
- * without nodes (Dropout with p = 0) leaves its input's, which is the one before. */
+/* The shape of one sample after a layer. */
 static struct shape layer_shape(const struct graph *graph, size_t layer)
 {
-    struct shape shape = graph->data[0]->shape;
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        const struct node *node = graph->nodes[i];
-        if (node->phase == PHASE_FORWARD && node->layer >= 0 && (size_t)node->layer <= layer)
-            shape = node->out[0]->shape;
-    }
+    struct shape shape = graph->layers[layer]->shape;
     shape.rank--;
     memmove(shape.dim, shape.dim + 1, (size_t)shape.rank * sizeof shape.dim[0]);
     return shape;
 }
 
-static int64_t layer_parameters(const struct model *model, const char *name)
+static void count_parameters(const struct model *model, int64_t *parameters)
 {
-    size_t size = strlen(name);
-    int64_t count = 0;
     for (size_t i = 0; i < model->n_variables; i++) {
-        const struct variable *v = &model->variables[i];
-        if (v->kind == VARIABLE_PARAMETER && strncmp(v->name, name, size) == 0 &&
-            v->name[size] == '.' && strchr(v->name + size + 1, '.') == NULL)
-            count += shape_count(&v->shape);
+        const struct variable *variable = &model->variables[i];
+        if (variable->kind == VARIABLE_PARAMETER)
+            parameters[variable->layer] += shape_count(&variable->shape);
     }
-    return count;
 }
 
 static size_t peak_bytes(const struct strategy_memory *memory)
@@ -68,7 +58,7 @@ static json_t *layer_json(const struct result *result, size_t i)
         json_array_append_new(dims, json_integer(shape.dim[k]));
     return json_pack("{s:s, s:s, s:o, s:I}", "name", layer->name, "type",
                      layer_type_name(layer->type), "output_shape", dims, "parameters",
-                     (json_int_t)layer_parameters(result->model, layer->name));
+                     (json_int_t)result->parameters[i]);
 }
 
 static json_t *devices_json(const struct result *result)
@@ -118,9 +108,9 @@ static void print_text(const struct result *result)
     for (size_t i = 0; i < result->setup->job->model.n_layers; i++) {
         const struct job_layer *layer = &result->setup->job->model.layers[i];
         struct shape shape = layer_shape(result->graph, i);
-        char dims[160];
+        char dims[SHAPE_TEXT];
         printf("%-24s %-18s %-20s %12lld\n", layer->name, layer_type_name(layer->type),
-               shape_format(&shape, dims), (long long)layer_parameters(result->model, layer->name));
+               shape_format(&shape, dims), (long long)result->parameters[i]);
     }
     printf("\n%-8s %8s %12s %12s %12s %12s  (MiB)\n", "device", "samples", "state", "arena",
            "input", "peak");
@@ -156,15 +146,18 @@ static int print_plan(const struct command_options *options, const struct setup 
         .devices = setup->devices,
         .n_devices = setup->n_devices,
     };
-    struct result result = {setup, model, graph, {0}};
+    struct result result = {.setup = setup, .graph = graph};
+    result.parameters = calloc(setup->job->model.n_layers, sizeof *result.parameters);
+    if (result.parameters == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    count_parameters(model, result.parameters);
     int rc = trainer_plan(&config, &result.plan, err);
-    if (rc != 0)
-        return rc;
-    if (options->json)
+    if (rc == 0 && options->json)
         rc = print_json(&result, err);
-    else
+    else if (rc == 0)
         print_text(&result);
     trainer_plan_done(&result.plan);
+    free(result.parameters);
     return rc;
 }
 

@@ -42,6 +42,32 @@ def test_plan_says_what_each_device_needs(folder):
         assert device["peak_bytes"] == sum(device[k + "_bytes"] for k in ("state", "arena", "input"))
 
 
+def test_plan_shows_each_layer_with_its_own_shape(folder):
+    job = linear()
+    job["model"]["layers"] = [
+        {"type": "Linear", "name": "a", "out_features": 4},
+        {"type": "Linear", "name": "a.b", "out_features": 6, "bias": False},
+        {"type": "Dropout", "name": "wide"},
+        {"type": "Dropout", "name": "narrow", "inputs": ["a"]},
+        {"type": "Flatten", "name": "same", "inputs": ["a.b"]},
+        {"type": "ReLU", "name": "unread", "inputs": ["a.b"]},
+        {"type": "Linear", "name": "fc", "inputs": ["narrow"], "out_features": 2}]
+    done = worker("plan", write(folder, job), "--json")
+    assert done.returncode == 0, done.stderr
+    layers = {row["name"]: (row["output_shape"], row["parameters"]) for row in json.loads(done.stdout)["layers"]}
+    assert layers == {"a": ([4], 24), "a.b": ([6], 24), "wide": ([6], 0), "narrow": ([4], 0), "same": ([6], 0),
+                      "unread": ([6], 0), "fc": ([2], 10)}
+
+
+@pytest.mark.parametrize("args", [["probe"], ["probe", "--json"], ["plan", "-"], ["plan", "-", "--json"]])
+def test_a_result_that_cannot_be_printed_is_a_failure(args):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([WORKER, *args], input=json.dumps(linear()), stdout=full, stderr=subprocess.PIPE,
+                              text=True, timeout=LIMIT)
+    assert done.returncode == 1
+    assert "cannot write to standard output: No space left on device" in done.stderr
+
+
 def test_the_document_comes_from_standard_input_too(folder):
     done = worker("run", "-", "--output", "out", "--json", input=json.dumps(linear()), cwd=folder)
     reports = [json.loads(line) for line in done.stdout.splitlines()]
