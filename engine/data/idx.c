@@ -88,7 +88,7 @@ static int read_magic(struct reader *reader, struct array *idx, struct err *err)
 
 static int read_shape(struct reader *reader, struct array *idx, struct err *err)
 {
-    char text[160];
+    char text[SHAPE_TEXT];
     uint8_t raw[4 * LIMIT_RANK];
     int rc = read_exactly(reader, raw, 4 * (size_t)idx->shape.rank, "dimensions", err);
     if (rc != 0)
@@ -112,7 +112,7 @@ static int read_shape(struct reader *reader, struct array *idx, struct err *err)
 /* Before memory is taken: can a file of this size hold what its header says? */
 static int check_size(const struct reader *reader, const struct array *idx, struct err *err)
 {
-    char text[160];
+    char text[SHAPE_TEXT];
     int64_t header = 4 + 4 * (int64_t)idx->shape.rank;
     int64_t held = reader->file_bytes - header;
     if (!gzdirect(reader->gz))
@@ -132,7 +132,7 @@ static int check_size(const struct reader *reader, const struct array *idx, stru
 static int check_end(struct reader *reader, const struct array *idx, struct err *err)
 {
     uint8_t byte;
-    char text[160];
+    char text[SHAPE_TEXT];
     int n = gzread(reader->gz, &byte, 1);
     int status;
     const char *reason = gzerror(reader->gz, &status);

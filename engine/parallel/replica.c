@@ -33,14 +33,15 @@ static size_t variable_bytes(const struct model *model, int variable)
     return tensor_bytes(&v->shape, v->dtype);
 }
 
-static int memory_alloc(struct replica *replica, size_t bytes, struct memory *memory,
-                        struct err *err)
+static int memory_alloc(struct replica *replica, size_t bytes, const char *what,
+                        struct memory *memory, struct err *err)
 {
     if (bytes == 0)
         return 0;
     void *at = replica->config->backend->alloc(replica->device, bytes);
     if (at == NULL)
-        return err_set(err, ERR_NOMEM, "out of memory: %zu bytes", bytes);
+        return err_set(err, ERR_NOMEM, "%s has no memory for the %zu bytes of its %s",
+                       replica->config->devices[replica->rank].name, bytes, what);
     *memory = (struct memory){at, bytes};
     return 0;
 }
@@ -78,15 +79,15 @@ int replica_open(struct replica *replica, struct err *err)
         if (meets(shapes, i, replica->rank))
             rc = program_build(replica, i, &arena_bytes, err);
     if (rc == 0)
-        rc = memory_alloc(replica, replica->map->bytes, &replica->variables, err);
+        rc = memory_alloc(replica, replica->map->bytes, "variables", &replica->variables, err);
     if (rc == 0)
-        rc = memory_alloc(replica, arena_bytes, &replica->arena, err);
+        rc = memory_alloc(replica, arena_bytes, "activations", &replica->arena, err);
     for (int i = 0; rc == 0 && i < config->model->n_inputs; i++)
-        rc = memory_alloc(replica, replica_data_bytes(config->model, i, largest), &replica->data[i],
-                          err);
+        rc = memory_alloc(replica, replica_data_bytes(config->model, i, largest), "inputs",
+                          &replica->data[i], err);
     if (rc == 0)
-        rc = memory_alloc(replica, replica_target_bytes(config->model, largest), &replica->target,
-                          err);
+        rc = memory_alloc(replica, replica_target_bytes(config->model, largest), "targets",
+                          &replica->target, err);
     return rc;
 }
 

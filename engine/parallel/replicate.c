@@ -297,6 +297,14 @@ static int broadcast_buffers(struct strategy *strategy, struct err *err)
     return 0;
 }
 
+/* Whether evaluations give class numbers: some losses do, whatever the chunk. */
+static bool predicts(const struct strategy *strategy)
+{
+    const struct shapes *shapes = &strategy->shapes;
+    int64_t chunk = strategy->drivers[0].chunk.batch.n;
+    return shapes->list[shapes_find(shapes, chunk, false)].graph->prediction != NULL;
+}
+
 int strategy_evaluate(struct strategy *strategy, const struct batch *batch, const struct step *step,
                       struct strategy_result *ret_result, struct err *err)
 {
@@ -308,7 +316,7 @@ int strategy_evaluate(struct strategy *strategy, const struct batch *batch, cons
     if (rc != 0)
         return rc;
     gather(strategy, step, ret_result);
-    if (strategy->config.model->job->loss.type == LOSS_CROSS_ENTROPY)
+    if (predicts(strategy))
         ret_result->predictions = strategy->predictions;
     return 0;
 }

@@ -45,8 +45,8 @@ struct replica_result {
 struct strategy_result {
     double loss; /* the batch's, mean or sum as the job says */
     struct replica_result replicas[LIMIT_DEVICES];
-    const int64_t *predictions; /* [n] after an evaluation under CrossEntropyLoss, valid until the
-                                   next call; else NULL */
+    const int64_t *predictions; /* [n] after an evaluation whose loss predicts (loss_def.predict),
+                                   valid until the next call; else NULL */
 };
 
 /* Plans without touching a device: what strategy_open would allocate, a row a device, and a

@@ -4,7 +4,7 @@
 
 #include "engine/parallel/strategy.h"
 
-/* The elements of variable `index` at the start: a function of (seed, the variable's name,
+/* The elements of a variable at the start: a function of (seed, the variable's name,
  * element). PURE. */
 void init_variable(const struct variable *variable, uint64_t seed, void *ret_elements);
 /* Initialises every variable on every device. */

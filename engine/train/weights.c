@@ -84,7 +84,7 @@ static int find_prefix(const struct safetensors *file, const struct model *model
 int weights_check(const struct safetensor *tensor, const struct variable *variable,
                   const char *path, int code, struct err *err)
 {
-    char found[160], wanted[160];
+    char found[SHAPE_TEXT], wanted[SHAPE_TEXT];
     if (tensor == NULL)
         return err_set(err, code, "%s: there is no \"%.128s\"", path, variable->name);
     if (!shape_equal(&tensor->shape, &variable->shape))

@@ -367,12 +367,30 @@ static const struct {
     {"{'data': {'drop_last': true}, 'train': {'batch_size': 41}}", ERR_JOB_INVALID,
      "/train/batch_size"},
     {"{'train': {'batch_size': 39}}", ERR_MODEL_SHAPE, "/model/layers/1"},
-    /* An epoch's order of 8 TiB. */
+    /* An epoch's order of 8 TiB; weights of 4 TB. */
     {"{'data': {'train': {'samples': 1099511627776}}}", ERR_NOMEM, ""},
+    {"{'model': {'input': {'shape': [1000]},"
+     " 'layers': [{'type': 'Linear', 'out_features': 1000000000}]}}",
+     ERR_NOMEM, ""},
 };
+
+/* At most 1 TiB, lest a system that promises any memory tries. A sanitizer maps more for itself,
+ * and refuses as much. */
+static void limit_memory(void)
+{
+    const struct rlimit most = {(rlim_t)1 << 40, (rlim_t)1 << 40};
+    FILE *file = fopen("/proc/self/statm", "r");
+    long pages = 0;
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%ld", &pages), 1);
+    fclose(file);
+    if ((rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) < most.rlim_cur)
+        ck_assert_int_eq(setrlimit(RLIMIT_AS, &most), 0);
+}
 
 START_TEST(a_job_that_cannot_begin_leaves_nothing)
 {
+    limit_memory();
     const char *output = place("no/such/place");
     run_job(hopeless[_i].patch, output, 1, 0, &run);
     ck_assert_msg(run.rc == hopeless[_i].code, "%s: %s", err_name(run.rc), run.err.message);

@@ -133,7 +133,7 @@ static int build_program(program_build *build, struct program *program,
 {
     const struct node *node = program->node;
     int rc = build(program, node, in, ret_choice, err);
-    char x[160], y[160];
+    char x[SHAPE_TEXT], y[SHAPE_TEXT];
     if (rc)
         err_context(err, "%s %s -> %s", node->op->name, shape_format(&node->in[0]->shape, x),
                     shape_format(&node->out[0]->shape, y));
