@@ -18,96 +18,7 @@
 #include <stdint.h>
 
 #include "proto/err.h"
-#include "proto/limits.h"
-
-enum job_dtype { JOB_FLOAT32, JOB_INT64 };
-
-#define JOB_SOLE_INPUT "input" /* the name of a model's only input, unless it is given another */
-
-struct job_shape {
-    int64_t rank; /* 1 .. LIMIT_RANK - 1 */
-    int64_t dim[LIMIT_RANK];
-};
-
-struct job_input {
-    char *name;             /* unique among inputs and layers */
-    struct job_shape shape; /* of one sample */
-    enum job_dtype dtype;
-    bool lengths; /* the data says how many of a sample's steps (its first dimension) are valid */
-};
-
-enum layer_type {
-    LAYER_LINEAR,
-    LAYER_CONV2D,
-    LAYER_BATCHNORM1D,
-    LAYER_BATCHNORM2D,
-    LAYER_RELU,
-    LAYER_MAXPOOL2D,
-    LAYER_ADAPTIVEAVGPOOL2D,
-    LAYER_FLATTEN,
-    LAYER_DROPOUT,
-    LAYER_ADD,
-    LAYER_TYPE_COUNT
-};
-
-struct layer_linear {
-    int64_t out_features, in_features; /* in_features 0: inferred */
-    bool bias;
-};
-struct layer_conv2d {
-    int64_t out_channels, in_channels; /* in_channels 0: inferred */
-    int64_t kernel_size[2], stride[2], padding[2], dilation[2];
-    int64_t groups;
-    bool bias;
-};
-struct layer_batchnorm {  /* 1d and 2d */
-    int64_t num_features; /* 0: inferred */
-    double eps, momentum;
-    bool affine, track_running_stats;
-};
-struct layer_maxpool2d {
-    int64_t kernel_size[2], stride[2], padding[2], dilation[2]; /* stride defaults to kernel_size */
-    bool ceil_mode;
-};
-struct layer_adaptiveavgpool2d {
-    int64_t output_size[2];
-};
-struct layer_flatten {
-    int64_t start_dim, end_dim; /* counted with the batch; end_dim may be negative */
-};
-struct layer_dropout {
-    double p;
-};
-
-struct job_layer {
-    enum layer_type type;
-    char *name;      /* the index as a string where the document gives none; unique */
-    char **inputs;   /* names of layers before this one, or of the model's inputs */
-    size_t n_inputs; /* 0: the layer before, or the model's only input for the first */
-    union {
-        struct layer_linear linear;
-        struct layer_conv2d conv2d;
-        struct layer_batchnorm batchnorm;
-        struct layer_maxpool2d maxpool2d;
-        struct layer_adaptiveavgpool2d adaptiveavgpool2d;
-        struct layer_flatten flatten;
-        struct layer_dropout dropout;
-    };
-};
-
-struct job_init {
-    int64_t seed;  /* defaults to train.seed; unused where weights are given */
-    char *weights; /* path of a safetensors file, or NULL */
-    bool strict;
-};
-
-struct job_model {
-    struct job_input *inputs;
-    size_t n_inputs; /* >= 1 */
-    struct job_layer *layers;
-    size_t n_layers; /* >= 1 */
-    struct job_init init;
-};
+#include "proto/job_model.h"
 
 enum data_format { DATA_RANDOM, DATA_IDX };
 
@@ -215,8 +126,5 @@ json_t *job_dump(const struct job *job);
 
 /* The text for the input of that name; NULL: there is none. */
 const char *job_texts_find(const struct job_texts *texts, const char *name);
-
-/* "Conv2d" for LAYER_CONV2D, and so on. */
-const char *layer_type_name(enum layer_type type);
 
 #endif

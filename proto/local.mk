@@ -14,8 +14,10 @@ proto_libproto_a_SOURCES = \
 	proto/job_fields.h \
 	proto/job_kinds.c \
 	proto/job_kinds.h \
+	proto/job_layer.h \
 	proto/job_layers.c \
 	proto/job_lists.c \
+	proto/job_model.h \
 	proto/job_maps.c \
 	proto/job_rows.h \
 	proto/job_scalars.c \

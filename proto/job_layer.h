@@ -1,0 +1,71 @@
+/* job_layer.h: a job's layers: a type, and a struct of its arguments, by PyTorch's names. */
+#ifndef PROTO_JOB_LAYER_H
+#define PROTO_JOB_LAYER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum layer_type {
+    LAYER_LINEAR,
+    LAYER_CONV2D,
+    LAYER_BATCHNORM1D,
+    LAYER_BATCHNORM2D,
+    LAYER_RELU,
+    LAYER_MAXPOOL2D,
+    LAYER_ADAPTIVEAVGPOOL2D,
+    LAYER_FLATTEN,
+    LAYER_DROPOUT,
+    LAYER_ADD,
+    LAYER_TYPE_COUNT
+};
+
+struct layer_linear {
+    int64_t out_features, in_features; /* in_features 0: inferred */
+    bool bias;
+};
+struct layer_conv2d {
+    int64_t out_channels, in_channels; /* in_channels 0: inferred */
+    int64_t kernel_size[2], stride[2], padding[2], dilation[2];
+    int64_t groups;
+    bool bias;
+};
+struct layer_batchnorm {  /* 1d and 2d */
+    int64_t num_features; /* 0: inferred */
+    double eps, momentum;
+    bool affine, track_running_stats;
+};
+struct layer_maxpool2d {
+    int64_t kernel_size[2], stride[2], padding[2], dilation[2]; /* stride defaults to kernel_size */
+    bool ceil_mode;
+};
+struct layer_adaptiveavgpool2d {
+    int64_t output_size[2];
+};
+struct layer_flatten {
+    int64_t start_dim, end_dim; /* counted with the batch; end_dim may be negative */
+};
+struct layer_dropout {
+    double p;
+};
+
+struct job_layer {
+    enum layer_type type;
+    char *name;      /* the index as a string where the document gives none; unique */
+    char **inputs;   /* names of layers before this one, or of the model's inputs */
+    size_t n_inputs; /* 0: the layer before, or the model's only input for the first */
+    union {
+        struct layer_linear linear;
+        struct layer_conv2d conv2d;
+        struct layer_batchnorm batchnorm;
+        struct layer_maxpool2d maxpool2d;
+        struct layer_adaptiveavgpool2d adaptiveavgpool2d;
+        struct layer_flatten flatten;
+        struct layer_dropout dropout;
+    };
+};
+
+/* "Conv2d" for LAYER_CONV2D, and so on. */
+const char *layer_type_name(enum layer_type type);
+
+#endif

@@ -1,0 +1,38 @@
+/* job_model.h: a job's model: its inputs, its layers, its weights at the beginning. */
+#ifndef PROTO_JOB_MODEL_H
+#define PROTO_JOB_MODEL_H
+
+#include "proto/job_layer.h"
+#include "proto/limits.h"
+
+enum job_dtype { JOB_FLOAT32, JOB_INT64 };
+
+#define JOB_SOLE_INPUT "input" /* the name of a model's only input, unless it is given another */
+
+struct job_shape {
+    int64_t rank; /* 1 .. LIMIT_RANK - 1 */
+    int64_t dim[LIMIT_RANK];
+};
+
+struct job_input {
+    char *name;             /* unique among inputs and layers */
+    struct job_shape shape; /* of one sample */
+    enum job_dtype dtype;
+    bool lengths; /* the data says how many of a sample's steps (its first dimension) are valid */
+};
+
+struct job_init {
+    int64_t seed;  /* defaults to train.seed; unused where weights are given */
+    char *weights; /* path of a safetensors file, or NULL */
+    bool strict;
+};
+
+struct job_model {
+    struct job_input *inputs;
+    size_t n_inputs; /* >= 1 */
+    struct job_layer *layers;
+    size_t n_layers; /* >= 1 */
+    struct job_init init;
+};
+
+#endif
