@@ -37,13 +37,13 @@ tests_proto_check_report_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
 
 check_PROGRAMS += tests/proto/check_job
 TESTS += tests/proto/check_job
-tests_proto_check_job_SOURCES = tests/proto/check_job.c tests/proto/bad_jobs.h tests/proto/jobs.h
+tests_proto_check_job_SOURCES = tests/proto/check_job.c tests/proto/bad_jobs.h tests/proto/bad_values.def tests/proto/bad_rules.def tests/proto/jobs.h
 tests_proto_check_job_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_proto_check_job_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
 
 check_PROGRAMS += tests/proto/check_job_schema
 TESTS += tests/proto/check_job_schema
-tests_proto_check_job_schema_SOURCES = tests/proto/check_job_schema.c tests/proto/bad_jobs.h tests/proto/jobs.h proto/job_schema.c proto/job_schema.h
+tests_proto_check_job_schema_SOURCES = tests/proto/check_job_schema.c tests/proto/bad_jobs.h tests/proto/bad_values.def tests/proto/bad_rules.def tests/proto/jobs.h proto/job_schema.c proto/job_schema.h
 tests_proto_check_job_schema_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_proto_check_job_schema_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
 
