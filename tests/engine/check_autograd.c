@@ -10,7 +10,6 @@
 #include "engine/exec/executor.h"
 #include "engine/ops/registry.h"
 #include "engine/train/init.h"
-#include "tests/engine/fixture.h"
 #include "tests/engine/models.h"
 #include "tests/lib/checks.h"
 
@@ -38,7 +37,7 @@ static void machine_fill(struct machine *machine)
     const struct model *model = machine->model;
     for (size_t i = 0; i < model->n_variables; i++)
         init_variable(&model->variables[i], 3, variable_at(machine, (int)i));
-    fixture_fill(machine->base[SPACE_DATA], machine->bytes[SPACE_DATA] / sizeof(float), 5);
+    models_fill(machine->base[SPACE_DATA], machine->bytes[SPACE_DATA] / sizeof(float), 5);
     int64_t *labels = machine->base[SPACE_TARGET];
     for (int64_t i = 0; i < BATCH; i++)
         labels[i] = i % model->classes;
@@ -114,7 +113,7 @@ static void check_parameter(struct machine *machine, int parameter)
     machine_loss(machine);
     const float *gradient = variable_at(machine, variable->gradient);
     memcpy(start, variable_at(machine, parameter), n * sizeof *start);
-    fixture_fill(direction, n, (uint64_t)parameter);
+    models_fill(direction, n, (uint64_t)parameter);
     double slope = 0;
     for (size_t i = 0; i < n; i++) {
         direction[i] = copysignf(direction[i], gradient[i]);

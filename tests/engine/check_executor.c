@@ -6,7 +6,7 @@
 #include "engine/comm/comm.h"
 #include "engine/exec/executor.h"
 #include "engine/ops/registry.h"
-#include "tests/engine/fixture.h"
+#include "tests/engine/models.h"
 #include "tests/lib/checks.h"
 #include "tests/lib/oom.h"
 
@@ -14,7 +14,7 @@ enum { SAMPLES = 2, IN = 3, OUT = 2 };
 
 /* All that a run needs. */
 struct bench {
-    struct fixture fixture;
+    struct model *model;
     struct arena *arena;
     struct variable_map map;
     struct graph *graph;
@@ -32,10 +32,12 @@ static struct bench bench_open(bool training, int n_replicas)
         .batch = SAMPLES, .training = training, .n_replicas = n_replicas, .bucket_bytes = 1 << 20};
     struct device_config config = {.name = "cpu:0", .n_threads = 1};
     struct err err = ERR_INIT;
-    b.fixture = fixture_open("[3]", "[{\"type\": \"Linear\", \"out_features\": 2}]", "MSELoss");
+    b.model = models_new("[3]", "{'type': 'Linear', 'out_features': 2}",
+                         "'loss': {'type': 'MSELoss'},"
+                         "'optimizer': {'type': 'SGD', 'lr': 0.1, 'momentum': 0.9}");
     b.arena = arena_new();
-    ck_assert_int_eq(variable_map_build(b.fixture.model, b.arena, &b.map, &err), 0);
-    ck_assert_int_eq(graph_build(b.fixture.model, &op_registry, &options, &b.graph, &err), 0);
+    ck_assert_int_eq(variable_map_build(b.model, b.arena, &b.map, &err), 0);
+    ck_assert_int_eq(graph_build(b.model, &op_registry, &options, &b.graph, &err), 0);
     ck_assert_msg(plan_build(&backend_cpu, b.graph, &b.map, &b.plan, &err) == 0, "%s", err.message);
     ck_assert_int_eq(backend_cpu.device_open(&config, &b.device, &err), 0);
     ck_assert_msg(executor_new(b.device, b.plan, &b.executor, &err) == 0, "%s", err.message);
@@ -43,8 +45,8 @@ static struct bench bench_open(bool training, int n_replicas)
     b.base[SPACE_ARENA] = backend_cpu.alloc(b.device, b.plan->arena_bytes);
     b.base[SPACE_DATA] = malloc(SAMPLES * IN * sizeof(float));
     b.base[SPACE_TARGET] = malloc(SAMPLES * OUT * sizeof(float));
-    fixture_fill(b.base[SPACE_DATA], SAMPLES * IN, 1);
-    fixture_fill(b.base[SPACE_TARGET], SAMPLES * OUT, 2);
+    models_fill(b.base[SPACE_DATA], SAMPLES * IN, 1);
+    models_fill(b.base[SPACE_TARGET], SAMPLES * OUT, 2);
     return b;
 }
 
@@ -59,12 +61,12 @@ static void bench_close(struct bench *b)
     plan_free(b->plan);
     graph_free(b->graph);
     arena_free(b->arena);
-    fixture_close(&b->fixture);
+    models_free(b->model);
 }
 
 static float *variable(const struct bench *b, const char *name)
 {
-    int index = model_find(b->fixture.model, name);
+    int index = model_find(b->model, name);
     ck_assert_int_ge(index, 0);
     return (float *)((char *)b->base[SPACE_VARIABLES] + b->map.offset[index]);
 }
@@ -94,8 +96,8 @@ START_TEST(runs_every_step_and_learns)
     struct bench b = bench_open(true, 1);
     struct err err = ERR_INIT;
     float *w = variable(&b, "0.weight"), *bias = variable(&b, "0.bias");
-    fixture_fill(w, OUT * IN, 3);
-    fixture_fill(bias, OUT, 4);
+    models_fill(w, OUT * IN, 3);
+    models_fill(bias, OUT, 4);
     double before = INFINITY;
     for (int i = 0; i < 5; i++) {
         double wanted = loss_by_hand(w, bias, b.base[SPACE_DATA], b.base[SPACE_TARGET]);

@@ -7,18 +7,17 @@
 #include "engine/ops/registry.h"
 #include "engine/parallel/strategy.h"
 #include "engine/train/init.h"
-#include "tests/engine/fixture.h"
+#include "tests/engine/models.h"
 #include "tests/lib/checks.h"
 #include "tests/lib/oom.h"
 
 enum { IN = 6, CLASSES = 3, MAX_BATCH = 13, MAX_DEVICES = 3, STEPS = 4 };
 
-static const char mlp[] = "[{\"type\": \"Linear\", \"out_features\": 16}, {\"type\": \"ReLU\"},"
-                          " {\"type\": \"Dropout\", \"p\": 0.4},"
-                          " {\"type\": \"Linear\", \"out_features\": 3}]";
+static const char mlp[] = "{'type': 'Linear', 'out_features': 16}, {'type': 'ReLU'},"
+                          "{'type': 'Dropout', 'p': 0.4}, {'type': 'Linear', 'out_features': 3}";
 static const char normed[] =
-    "[{\"type\": \"Linear\", \"out_features\": 16}, {\"type\": \"BatchNorm1d\", \"name\": \"bn\"},"
-    " {\"type\": \"ReLU\"}, {\"type\": \"Linear\", \"out_features\": 3}]";
+    "{'type': 'Linear', 'out_features': 16}, {'type': 'BatchNorm1d', 'name': 'bn'},"
+    "{'type': 'ReLU'}, {'type': 'Linear', 'out_features': 3}";
 
 static const struct device_config devices[] = {
     {.name = "cpu:0", .n_threads = 1},
@@ -27,7 +26,7 @@ static const struct device_config devices[] = {
 };
 
 struct bench {
-    struct fixture fixture;
+    struct model *model;
     struct strategy *strategy;
     int64_t n;
     float data[MAX_BATCH * IN];
@@ -52,19 +51,19 @@ static void bench_open(struct bench *b, const char *layers, int n_devices, int64
 {
     struct err err = ERR_INIT;
     *b = (struct bench){.n = n};
-    b->fixture = fixture_open("[6]", layers, "CrossEntropyLoss");
-    fixture_fill(b->data, sizeof b->data / sizeof b->data[0], 7);
+    b->model = models_new("[6]", layers, NULL);
+    models_fill(b->data, sizeof b->data / sizeof b->data[0], 7);
     for (int i = 0; i < MAX_BATCH; i++)
         b->targets[i] = i * i % CLASSES;
-    struct strategy_config config = config_of(b->fixture.model, n_devices, &b->n);
+    struct strategy_config config = config_of(b->model, n_devices, &b->n);
     ck_assert_msg(strategy_open(&config, &b->strategy, &err) == 0, "%s", err.message);
-    ck_assert_msg(init_all(b->strategy, b->fixture.model, &err) == 0, "%s", err.message);
+    ck_assert_msg(init_all(b->strategy, b->model, &err) == 0, "%s", err.message);
 }
 
 static void bench_close(struct bench *b)
 {
     strategy_close(b->strategy);
-    fixture_close(&b->fixture);
+    models_free(b->model);
 }
 
 static struct strategy_result run(struct bench *b, int64_t number, bool training)
@@ -76,7 +75,7 @@ static struct strategy_result run(struct bench *b, int64_t number, bool training
         .seed = 1,
         .number = number,
         .first_sample = 26,
-        .loss_divisor = graph_loss_divisor(b->fixture.model, b->n),
+        .loss_divisor = graph_loss_divisor(b->model, b->n),
         .lr = 0.1,
     };
     int rc = training ? strategy_train(b->strategy, &batch, &step, &result, &err)
@@ -88,7 +87,7 @@ static struct strategy_result run(struct bench *b, int64_t number, bool training
 /* A variable's elements, to be freed. */
 static void *read_variable(const struct bench *b, size_t i, size_t *ret_bytes)
 {
-    const struct variable *v = &b->fixture.model->variables[i];
+    const struct variable *v = &b->model->variables[i];
     struct err err = ERR_INIT;
     *ret_bytes = (size_t)shape_count(&v->shape) * dtype_size(v->dtype);
     void *elements = malloc(*ret_bytes);
@@ -98,8 +97,8 @@ static void *read_variable(const struct bench *b, size_t i, size_t *ret_bytes)
 
 static void compare_parameters(const struct bench *a, const struct bench *b)
 {
-    for (size_t i = 0; i < a->fixture.model->n_variables; i++) {
-        const struct variable *v = &a->fixture.model->variables[i];
+    for (size_t i = 0; i < a->model->n_variables; i++) {
+        const struct variable *v = &a->model->variables[i];
         if (v->kind != VARIABLE_PARAMETER)
             continue;
         size_t bytes;
@@ -159,7 +158,7 @@ START_TEST(evaluates_with_the_controllers_buffers)
     bench_open(&one, normed, 1, MAX_BATCH);
     bench_open(&many, normed, 2, MAX_BATCH);
     run(&many, 1, true);
-    for (size_t i = 0; i < one.fixture.model->n_variables; i++) {
+    for (size_t i = 0; i < one.model->n_variables; i++) {
         size_t bytes;
         void *elements = read_variable(&many, i, &bytes);
         ck_assert_int_eq(strategy_write(one.strategy, (int)i, elements, &err), 0);
@@ -174,12 +173,12 @@ END_TEST
 
 START_TEST(plans_each_device)
 {
-    struct fixture fixture = fixture_open("[6]", mlp, "CrossEntropyLoss");
+    struct model *model = models_new("[6]", mlp, NULL);
     struct strategy_memory memory[MAX_DEVICES];
     struct err err = ERR_INIT;
     double flops;
     const int64_t batch = 10;
-    struct strategy_config config = config_of(fixture.model, 3, &batch);
+    struct strategy_config config = config_of(model, 3, &batch);
     ck_assert_int_eq(strategy_plan(&config, memory, &flops, &err), 0);
     ck_assert_double_gt(flops, 0);
     const int64_t chunks[] = {4, 4, 2};
@@ -190,7 +189,7 @@ START_TEST(plans_each_device)
         ck_assert_uint_eq(memory[i].variable_bytes, memory[0].variable_bytes);
         ck_assert_uint_gt(memory[i].arena_bytes, 0);
     }
-    fixture_close(&fixture);
+    models_free(model);
 }
 END_TEST
 
@@ -209,9 +208,9 @@ static int plan_and_open(const struct strategy_config *config, struct err *err)
 
 START_TEST(every_allocation_is_checked)
 {
-    struct fixture fixture = fixture_open("[6]", mlp, "CrossEntropyLoss");
+    struct model *model = models_new("[6]", mlp, NULL);
     const int64_t batch = 10;
-    struct strategy_config config = config_of(fixture.model, 1, &batch);
+    struct strategy_config config = config_of(model, 1, &batch);
     bool failed = true;
     for (long n = 1; failed; n++) {
         struct err err = ERR_INIT;
@@ -220,13 +219,13 @@ START_TEST(every_allocation_is_checked)
         failed = oom_disarm();
         ck_assert_msg(rc == (failed ? ERR_NOMEM : 0), "allocation %ld: %s", n, err.message);
     }
-    fixture_close(&fixture);
+    models_free(model);
 }
 END_TEST
 
 START_TEST(a_failing_device_is_named)
 {
-    struct fixture fixture = fixture_open("[6]", mlp, "CrossEntropyLoss");
+    struct model *model = models_new("[6]", mlp, NULL);
     const int no_such_core = 1 << 16;
     struct device_config broken[] = {devices[0], devices[1]};
     broken[1].cores = &no_such_core;
@@ -234,11 +233,11 @@ START_TEST(a_failing_device_is_named)
     struct err err = ERR_INIT;
     struct strategy *strategy;
     const int64_t batch = 10;
-    struct strategy_config config = config_of(fixture.model, 2, &batch);
+    struct strategy_config config = config_of(model, 2, &batch);
     config.devices = broken;
     ck_assert_int_ne(strategy_open(&config, &strategy, &err), 0);
     ck_assert_msg(strncmp(err.message, "replica 1 on cpu:1: ", 20) == 0, "%s", err.message);
-    fixture_close(&fixture);
+    models_free(model);
 }
 END_TEST
 

@@ -32,7 +32,6 @@ check_PROGRAMS += tests/engine/check_autograd
 TESTS += tests/engine/check_autograd
 tests_engine_check_autograd_SOURCES = \
 	tests/engine/check_autograd.c \
-	tests/engine/fixture.c tests/engine/fixture.h \
 	tests/engine/models.c tests/engine/models.h
 tests_engine_check_autograd_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_autograd_LDADD = $(ENGINE_TEST_LIBS)
@@ -103,13 +102,13 @@ tests_engine_check_reporter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_reporter_LDADD = $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_executor
 TESTS += tests/engine/check_executor
-tests_engine_check_executor_SOURCES = tests/engine/check_executor.c tests/engine/fixture.c tests/engine/fixture.h
+tests_engine_check_executor_SOURCES = tests/engine/check_executor.c tests/engine/models.c tests/engine/models.h
 tests_engine_check_executor_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_executor_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_engine_check_executor_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_strategy
 TESTS += tests/engine/check_strategy
-tests_engine_check_strategy_SOURCES = tests/engine/check_strategy.c tests/engine/fixture.c tests/engine/fixture.h
+tests_engine_check_strategy_SOURCES = tests/engine/check_strategy.c tests/engine/models.c tests/engine/models.h
 tests_engine_check_strategy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_strategy_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_engine_check_strategy_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/base/rng.h"
 #include "engine/ops/registry.h"
 #include "tests/lib/checks.h"
 
@@ -56,4 +57,14 @@ void models_free(struct model *model)
     struct job *job = (struct job *)model->job;
     model_free(model);
     job_free(job);
+}
+
+void models_fill(float *to, size_t n, uint64_t seed)
+{
+    struct rng_key key = rng_key(seed, RNG_DATA, 0);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t word[4];
+        rng_block(key, i, 0, word);
+        to[i] = 2 * rng_uniform(word[0]) - 1;
+    }
 }

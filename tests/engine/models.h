@@ -11,6 +11,9 @@ struct job *models_job(const char *input, const char *layers, const char *more);
 struct model *models_new(const char *input, const char *layers, const char *more);
 void models_free(struct model *model);
 
+/* n floats in [-1, 1), a function of `seed`. */
+void models_fill(float *to, size_t n, uint64_t seed);
+
 /* A CNN with a residual connection: every op of an image classifier. */
 extern const char *const models_cnn_input, *const models_cnn;
 
