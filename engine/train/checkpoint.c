@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "engine/base/file.h"
-#include "engine/train/identity.h"
 #include "engine/base/safetensors.h"
+#include "engine/train/identity.h"
 #include "engine/train/snapshot.h"
 #include "engine/train/weights.h"
 

@@ -2,8 +2,8 @@
 #ifndef ENGINE_TRAIN_SNAPSHOT_H
 #define ENGINE_TRAIN_SNAPSHOT_H
 
-#include "engine/parallel/strategy.h"
 #include "engine/base/safetensors.h"
+#include "engine/parallel/strategy.h"
 
 enum { /* sets of variable_kind */
        SNAPSHOT_WEIGHTS = 1 << VARIABLE_PARAMETER | 1 << VARIABLE_BUFFER,

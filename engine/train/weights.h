@@ -2,8 +2,8 @@
 #ifndef ENGINE_TRAIN_WEIGHTS_H
 #define ENGINE_TRAIN_WEIGHTS_H
 
-#include "engine/parallel/strategy.h"
 #include "engine/base/safetensors.h"
+#include "engine/parallel/strategy.h"
 
 /* Writes parameters and buffers to `path` itself, fsynced. *ret_hash (or NULL): the sum of
  * snapshot_hash. */

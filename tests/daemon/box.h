@@ -32,7 +32,7 @@ struct box {
     struct box_job job[BOX_JOBS];
     size_t n_jobs;
     int64_t clock_ms, alarm_ms; /* simulated; alarm 0: none */
-    uv_timer_t patience; /* ends a test in which nothing happens any more */
+    uv_timer_t patience;        /* ends a test in which nothing happens any more */
     void (*closed)(void *owner);
 };
 
