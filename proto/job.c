@@ -124,8 +124,9 @@ static int refuse_key(struct job_parser *parser, const struct object_def *def,
     const char *known[KEYS_MAX];
     size_t n = 0, used = 0;
     char list[400] = "";
-    const struct field *parts[] = {def->fields, choice != NULL ? choice->fields : NULL};
-    for (size_t i = 0; i < 2; i++)
+    const struct field *parts[] = {def->fields, choice != NULL ? choice->fields : NULL,
+                                   def->shorthand != NULL ? def->shorthand->keys->fields : NULL};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         for (const struct field *f = parts[i]; f != NULL && f->name != NULL && n < KEYS_MAX; f++) {
             int written =
                 snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "", f->name);
@@ -234,8 +235,8 @@ static const struct choice *tag_choice(const struct object_def *def, const void 
     return job_choice(&def->fields[0], value);
 }
 
-int job_object_parse(struct job_parser *parser, const struct object_def *def, const json_t *value,
-                     void *base)
+static int parse_rows(struct job_parser *parser, const struct object_def *def, const json_t *value,
+                      void *base)
 {
     const struct field *fields = def->fields;
     const struct choice *choice = NULL;
@@ -252,6 +253,20 @@ int job_object_parse(struct job_parser *parser, const struct object_def *def, co
     if (rc == 0 && choice != NULL)
         rc = parse_fields(parser, def, choice, choice->fields, value, base);
     return rc != 0 ? rc : check_one_of(parser, def, value);
+}
+
+int job_object_parse(struct job_parser *parser, const struct object_def *def, const json_t *value,
+                     void *base)
+{
+    json_t *whole;
+    if (def->shorthand == NULL)
+        return parse_rows(parser, def, value, base);
+    int rc = job_shorthand_expand(parser, def, value, &whole);
+    if (rc != 0)
+        return rc;
+    rc = parse_rows(parser, def, whole, base);
+    json_decref(whole);
+    return rc;
 }
 
 static int dump_fields(const struct field *fields, const void *base, json_t *object)

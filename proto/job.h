@@ -127,4 +127,8 @@ json_t *job_dump(const struct job *job);
 /* The text for the input of that name; NULL: there is none. */
 const char *job_texts_find(const struct job_texts *texts, const char *name);
 
+/* The "input" and "layers" that {"preset": name, "args": args} stands for, `args` NULL for none. A
+ * new reference. Errors: ERR_JOB_INVALID with a path ("/preset", "/args/width"), ERR_NOMEM. */
+int job_preset(const char *name, json_t *args, json_t **ret_model, struct err *err);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "proto/job.h"
 #include "proto/job_rows.h"
+#include "proto/preset.h"
 
 static const struct field random_rows[] = {
     {"samples", FIELD_INT, "How many samples there are", AT(job_source, samples), REQUIRED,
@@ -122,11 +123,11 @@ static const struct field model_rows[] = {
     {0},
 };
 
-static const struct object_def model_object = {
-    .what = "model",
-    .fields = model_rows,
-    .later = LATER_KEYS({"preset", "presets"}, {"args", "presets"}, {"freeze", "frozen layers"}),
-    .one_of = {"input", "inputs"}};
+static const struct object_def model_object = {.what = "model",
+                                               .fields = model_rows,
+                                               .later = LATER_KEYS({"freeze", "frozen layers"}),
+                                               .one_of = {"input", "inputs"},
+                                               .shorthand = &preset_shorthand};
 
 static const struct field reduction_rows[] = {
     {"reduction", FIELD_CHOICE, "Of the samples' losses to one", AT(job_loss, reduction),

@@ -7,6 +7,7 @@
 #ifndef PROTO_JOB_FIELDS_H
 #define PROTO_JOB_FIELDS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -77,12 +78,22 @@ struct field {
     const struct later *later; /* values; NULL: none */
 };
 
+/* Another way to write an object: keys that stand for one of its own (preset.h). */
+struct shorthand {
+    const struct object_def *keys; /* tagged: the tag says that the object is written so */
+    size_t size;                   /* of the struct of `keys` */
+    const char *stands_for;        /* the key that they stand for: one of both is given */
+    const char *brings[2];         /* the first is given a value where the document has neither */
+    json_t *(*expand)(const void *base); /* an object of both; NULL without memory */
+};
+
 struct object_def {
     const char *what;           /* in messages: unknown key "x" in WHAT */
     const struct field *fields; /* ends with a NULL name */
     bool tagged;                /* the first field's choice brings more keys */
     const struct later *later;  /* keys; NULL: none */
     const char *one_of[2];      /* exactly one of these keys must be given; NULL: no such rule */
+    const struct shorthand *shorthand; /* NULL: none */
 };
 
 extern const struct object_def job_object; /* of struct job */

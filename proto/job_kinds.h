@@ -63,6 +63,10 @@ int job_text_store(struct job_parser *parser, const struct field *field, const j
  * parse left in it is freed by job_object_release as well. */
 int job_object_parse(struct job_parser *parser, const struct object_def *def, const json_t *value,
                      void *base);
+/* An object with its shorthand written out (job_shorthand.c): a new reference to it, which is
+ * `value` itself where it is not used. Errors: ERR_JOB_INVALID, ERR_NOMEM. */
+int job_shorthand_expand(struct job_parser *parser, const struct object_def *def,
+                         const json_t *value, json_t **ret_value);
 json_t *job_object_dump(const struct object_def *def, const void *base);
 void job_object_release(const struct object_def *def, void *base);
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/layer_init.h"
+
 enum layer_type {
     LAYER_LINEAR,
     LAYER_CONV2D,
@@ -54,6 +56,8 @@ struct job_layer {
     char *name;      /* the index as a string where the document gives none; unique */
     char **inputs;   /* names of layers before this one, or of the model's inputs */
     size_t n_inputs; /* 0: the layer before, or the model's only input for the first */
+    bool has_weight_init, has_bias_init; /* else PyTorch's own */
+    struct layer_init weight_init, bias_init;
     union {
         struct layer_linear linear;
         struct layer_conv2d conv2d;

@@ -9,12 +9,28 @@
             DEFAULT("false"), LATER({"true", "layers asked to work in place"})                     \
     }
 
+/* Of every layer that has parameters. */
+#define INIT_ROWS                                                                                  \
+    {"weight_init",                                                                                \
+     FIELD_OBJECT,                                                                                 \
+     "How its weights begin; PyTorch's way if left out",                                           \
+     AT(job_layer, weight_init),                                                                   \
+     .aux = offsetof(struct job_layer, has_weight_init),                                           \
+     .flags = FIELD_OPTIONAL,                                                                      \
+     .object = &job_layer_init_object},                                                            \
+    {                                                                                              \
+        "bias_init", FIELD_OBJECT, "How its biases begin; PyTorch's way if left out",              \
+            AT(job_layer, bias_init), .aux = offsetof(struct job_layer, has_bias_init),            \
+                                      .flags = FIELD_OPTIONAL, .object = &job_layer_init_object    \
+    }
+
 static const struct field linear_rows[] = {
     {"out_features", FIELD_INT, "Size of each output", AT(job_layer, linear.out_features), REQUIRED,
      RANGE(1, DIM_MAX)},
     {"in_features", FIELD_INT, "Inferred if left out", AT(job_layer, linear.in_features),
      RANGE(1, DIM_MAX)},
     {"bias", FIELD_BOOL, "Add a learned bias", AT(job_layer, linear.bias), DEFAULT("true")},
+    INIT_ROWS,
     {0},
 };
 
@@ -37,6 +53,7 @@ static const struct field conv2d_rows[] = {
     {"padding_mode", FIELD_FIXED, "What the input is padded with", DEFAULT("\"zeros\""),
      LATER({"reflect", "other padding modes"}, {"replicate", "other padding modes"},
            {"circular", "other padding modes"})},
+    INIT_ROWS,
     {0},
 };
 
@@ -52,6 +69,7 @@ static const struct field batchnorm_rows[] = {
      DEFAULT("true")},
     {"track_running_stats", FIELD_BOOL, "Keep running statistics for evaluation",
      AT(job_layer, batchnorm.track_running_stats), DEFAULT("true")},
+    INIT_ROWS,
     {0},
 };
 

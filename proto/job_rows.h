@@ -27,6 +27,7 @@
 #define PATH_MOST (LIMIT_PATH_BYTES - 1) /* without the NUL that the kernel counts */
 #define REAL_MAX DBL_MAX
 
-extern const struct object_def job_layer_object; /* of struct job_layer */
+extern const struct object_def job_layer_object;      /* of struct job_layer */
+extern const struct object_def job_layer_init_object; /* of struct layer_init */
 
 #endif

@@ -205,30 +205,63 @@ static json_t *field_schema(const struct field *field)
     return schema;
 }
 
-/* Adds rows to an object's properties and to the list of the required ones. */
-static void add_fields(const struct field *fields, json_t **properties, json_t **required)
+/* An object's schema in the making. */
+struct keys {
+    json_t *properties, *required;
+};
+
+static void add_field(struct keys *keys, const struct field *field, bool required)
 {
-    for (; fields != NULL && fields->name != NULL; fields++) {
-        *properties = json_put(*properties, fields->name, field_schema(fields));
-        if (fields->flags & FIELD_REQUIRED)
-            *required = json_list_append(*required, json_string(fields->name));
-    }
+    keys->properties = json_put(keys->properties, field->name, field_schema(field));
+    if (required)
+        keys->required = json_list_append(keys->required, json_string(field->name));
+}
+
+static void add_fields(struct keys *keys, const struct field *fields)
+{
+    for (; fields != NULL && fields->name != NULL; fields++)
+        add_field(keys, fields, (fields->flags & FIELD_REQUIRED) != 0);
+}
+
+/* A tag that has made its choice, and the keys that come with it. */
+static void add_choice(struct keys *keys, const struct field *tag, const struct choice *choice)
+{
+    json_t *schema = json_pack("{s:s, s:s}", "const", choice->name, "description", tag->help);
+    keys->properties = json_put(keys->properties, tag->name, schema);
+    add_fields(keys, choice->fields);
+}
+
+/* Takes the keys. */
+static json_t *closed_object(struct keys *keys)
+{
+    json_t *schema = json_put(typed("object"), "properties", keys->properties);
+    schema = json_put(schema, "required", keys->required);
+    return json_put(schema, "additionalProperties", json_false());
 }
 
 /* The keys of an object whose tag is `choice`, or of one without a tag. */
 static json_t *keys_schema(const struct object_def *def, const struct choice *choice)
 {
-    json_t *properties = json_object(), *required = json_array();
-    add_fields(def->fields, &properties, &required);
-    if (choice != NULL) {
-        json_t *tag =
-            json_pack("{s:s, s:s}", "const", choice->name, "description", def->fields[0].help);
-        properties = json_put(properties, def->fields[0].name, tag);
-        add_fields(choice->fields, &properties, &required);
-    }
-    json_t *schema = json_put(typed("object"), "properties", properties);
-    schema = json_put(schema, "required", required);
-    return json_put(schema, "additionalProperties", json_false());
+    struct keys keys = {json_object(), json_array()};
+    add_fields(&keys, def->fields);
+    if (choice != NULL)
+        add_choice(&keys, &def->fields[0], choice);
+    return closed_object(&keys);
+}
+
+/* The same object with a choice of its shorthand in place of the key that it stands for. */
+static json_t *short_schema(const struct object_def *def, const struct choice *choice)
+{
+    const struct shorthand *shorthand = def->shorthand;
+    struct keys keys = {json_object(), json_array()};
+    for (const struct field *field = def->fields; field->name != NULL; field++)
+        if (strcmp(field->name, shorthand->stands_for) != 0)
+            add_field(&keys, field,
+                      field->flags & FIELD_REQUIRED &&
+                          strcmp(field->name, shorthand->brings[0]) != 0);
+    add_field(&keys, &shorthand->keys->fields[0], true);
+    add_choice(&keys, &shorthand->keys->fields[0], choice);
+    return closed_object(&keys);
 }
 
 static json_t *one_of_schema(const char *const names[2])
@@ -239,16 +272,26 @@ static json_t *one_of_schema(const char *const names[2])
     return list;
 }
 
+/* An object that has keys of its own only. */
+static json_t *plain_schema(const struct object_def *def)
+{
+    json_t *schema = keys_schema(def, NULL);
+    if (def->one_of[0] != NULL)
+        schema = json_put(schema, "oneOf", one_of_schema(def->one_of));
+    return schema;
+}
+
 static json_t *object_schema(const struct object_def *def)
 {
-    if (!def->tagged) {
-        json_t *schema = keys_schema(def, NULL);
-        return def->one_of[0] != NULL ? json_put(schema, "oneOf", one_of_schema(def->one_of))
-                                      : schema;
-    }
+    const struct object_def *tagged = def->shorthand != NULL ? def->shorthand->keys : def;
+    if (!tagged->tagged)
+        return plain_schema(def);
     json_t *variants = json_array();
-    for (const struct choice *c = def->fields[0].choices; c->name != NULL; c++)
-        variants = json_list_append(variants, keys_schema(def, c));
+    if (def->shorthand != NULL)
+        variants = json_list_append(variants, plain_schema(def));
+    for (const struct choice *c = tagged->fields[0].choices; c->name != NULL; c++)
+        variants = json_list_append(variants, def->shorthand != NULL ? short_schema(def, c)
+                                                                     : keys_schema(def, c));
     return json_put(json_object(), "oneOf", variants);
 }
 

@@ -12,6 +12,7 @@ proto_libproto_a_SOURCES = \
 	proto/job_check_data.c \
 	proto/job_fields.c \
 	proto/job_fields.h \
+	proto/job_init.c \
 	proto/job_kinds.c \
 	proto/job_kinds.h \
 	proto/job_layer.h \
@@ -21,12 +22,18 @@ proto_libproto_a_SOURCES = \
 	proto/job_maps.c \
 	proto/job_rows.h \
 	proto/job_scalars.c \
+	proto/job_shorthand.c \
 	proto/json.c \
 	proto/json.h \
 	proto/json_write.c \
+	proto/layer_init.h \
 	proto/limits.h \
 	proto/methods.c \
 	proto/methods.h \
+	proto/preset.c \
+	proto/preset.h \
+	proto/preset_fields.c \
+	proto/preset_resnet.c \
 	proto/report.c \
 	proto/report.h \
 	proto/rpc.c \

@@ -141,6 +141,9 @@ static struct value *layer_variable(struct build *build, const struct job_layer 
         struct variable variable = *like;
         if (check_size(build, &like->shape, err) != 0)
             return NULL;
+        if (like->kind == VARIABLE_PARAMETER &&
+            init_rule_choose(build, layer, suffix, &like->shape, &variable.init, err) != 0)
+            return NULL;
         variable.name = arena_format(build->found->arena, "%s.%s", layer->name, suffix);
         if (variable.name == NULL)
             return nomem(err);

@@ -29,6 +29,10 @@ struct value *build_value(struct build *build, enum value_kind kind, const char 
                           struct shape shape, enum dtype dtype, struct err *err);
 /* A new variable of the model that is being found; its index, or an error. */
 int build_found(struct build *build, const struct variable *variable, struct err *err);
+/* init_rule.c: what a layer's weight_init and bias_init make of a parameter's own beginning.
+ * Errors: ERR_MODEL_SHAPE (a rule that counts inputs or outputs, of a parameter without). */
+int init_rule_choose(const struct build *build, const struct job_layer *layer, const char *suffix,
+                     const struct shape *shape, struct init_rule *rule, struct err *err);
 /* Sets what the next nodes belong to. */
 void build_at(struct build *build, int layer, const char *name);
 

@@ -6,6 +6,7 @@ engine_libengine_a_SOURCES += \
 	%D%/forward.c \
 	%D%/graph.c \
 	%D%/graph.h \
+	%D%/init_rule.c \
 	%D%/model.c \
 	%D%/model.h \
 	%D%/op.c \

@@ -16,10 +16,12 @@
 
 enum variable_kind { VARIABLE_PARAMETER, VARIABLE_BUFFER, VARIABLE_GRADIENT, VARIABLE_OPTIMIZER };
 
-enum init_kind { INIT_ZERO, INIT_ONE, INIT_UNIFORM };
+enum init_kind { INIT_ZERO, INIT_ONE, INIT_UNIFORM, INIT_NORMAL, INIT_CONSTANT };
 struct init_rule {
     enum init_kind kind;
-    double bound; /* INIT_UNIFORM: U(-bound, bound) */
+    double
+        bound; /* INIT_UNIFORM: U(center - bound, center + bound); INIT_NORMAL: N(center, bound²) */
+    double center; /* INIT_CONSTANT: every element */
 };
 
 struct variable {

@@ -68,7 +68,7 @@ static int conv2d_build(struct build *build, const struct job_layer *layer, stru
     const struct shape shape = SHAPE(args->out_channels, in[0]->shape.dim[1] / args->groups,
                                      args->kernel_size[0], args->kernel_size[1]);
     double fan_in = (double)shape.dim[1] * (double)shape.dim[2] * (double)shape.dim[3];
-    const struct init_rule init = {INIT_UNIFORM, 1.0 / sqrt(fan_in)};
+    const struct init_rule init = {.kind = INIT_UNIFORM, .bound = 1.0 / sqrt(fan_in)};
     struct value *bias = NULL, *weight = build_parameter(build, layer, "weight", shape, init, err);
     if (weight == NULL)
         return err->code;

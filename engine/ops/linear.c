@@ -20,7 +20,7 @@ static int linear_build(struct build *build, const struct job_layer *layer, stru
         return build_shape_error(build, layer, err,
                                  "in_features is %" PRId64 ", but its input %s has %" PRId64,
                                  args->in_features, build_shape_text(&shape, text), features);
-    const struct init_rule init = {INIT_UNIFORM, 1.0 / sqrt((double)features)};
+    const struct init_rule init = {.kind = INIT_UNIFORM, .bound = 1.0 / sqrt((double)features)};
     struct value *weight =
         build_parameter(build, layer, "weight", SHAPE(args->out_features, features), init, err);
     if (weight == NULL)

@@ -1,47 +1,77 @@
 /* init.c: see init.h. */
 #include "engine/train/init.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/hash.h"
 #include "engine/base/rng.h"
 
-static void fill_one(const struct variable *variable, int64_t count, void *ret_elements)
+/* A rule's elements i … i + 3 from the four words of their block. */
+typedef void draw_fn(const struct init_rule *rule, const uint32_t word[4], double ret[4]);
+
+/* torch.nn.init.uniform_, to which kaiming_uniform_ and xavier_uniform_ come down. */
+static void draw_uniform(const struct init_rule *rule, const uint32_t word[4], double ret[4])
 {
-    for (int64_t i = 0; i < count; i++)
-        if (variable->dtype == DTYPE_I64)
-            ((int64_t *)ret_elements)[i] = 1;
-        else
-            ((float *)ret_elements)[i] = 1;
+    for (int j = 0; j < 4; j++)
+        ret[j] = rule->center + (2.0 * (double)rng_uniform(word[j]) - 1.0) * rule->bound;
 }
 
-/* U(-bound, bound): torch.nn.init.uniform_, to which the default kaiming_uniform_ of weights comes
- * down. */
-static void fill_uniform(const struct variable *variable, int64_t count, uint64_t seed,
-                         float *ret_elements)
+/* torch.nn.init.normal_, and kaiming_normal_, xavier_normal_. */
+static void draw_normal(const struct init_rule *rule, const uint32_t word[4], double ret[4])
+{
+    float normal[4];
+    rng_normal(word[0], word[1], normal);
+    rng_normal(word[2], word[3], normal + 2);
+    for (int j = 0; j < 4; j++)
+        ret[j] = rule->center + (double)normal[j] * rule->bound;
+}
+
+static draw_fn *const draws[] = {
+    [INIT_ZERO] = NULL,          [INIT_ONE] = NULL,
+    [INIT_CONSTANT] = NULL,      [INIT_UNIFORM] = draw_uniform,
+    [INIT_NORMAL] = draw_normal,
+};
+
+/* What every element is under a rule that draws nothing. */
+static double constant(const struct init_rule *rule)
+{
+    return rule->kind == INIT_ONE ? 1 : rule->kind == INIT_CONSTANT ? rule->center : 0;
+}
+
+static void store(enum dtype dtype, void *elements, int64_t i, double number)
+{
+    if (dtype == DTYPE_I64)
+        ((int64_t *)elements)[i] = (int64_t)number;
+    else
+        ((float *)elements)[i] = (float)number;
+}
+
+static void fill_drawn(const struct variable *variable, int64_t count, uint64_t seed,
+                       void *ret_elements)
 {
     uint64_t stream = hash64(variable->name, strlen(variable->name), 0);
     struct rng_key key = rng_key(seed, RNG_INIT, stream);
-    double bound = variable->init.bound;
     for (int64_t i = 0; i < count; i += 4) {
         uint32_t word[4];
+        double number[4];
         rng_block(key, 0, (uint64_t)i / 4, word);
+        draws[variable->init.kind](&variable->init, word, number);
         for (int64_t j = 0; j < 4 && i + j < count; j++)
-            ret_elements[i + j] = (float)((2.0 * rng_uniform(word[j]) - 1.0) * bound);
+            store(variable->dtype, ret_elements, i + j, number[j]);
     }
 }
 
 void init_variable(const struct variable *variable, uint64_t seed, void *ret_elements)
 {
     int64_t count = shape_count(&variable->shape);
-    assert(variable->dtype == DTYPE_F32 || variable->init.kind != INIT_UNIFORM);
-    memset(ret_elements, 0, (size_t)count * dtype_size(variable->dtype));
-    if (variable->init.kind == INIT_ONE)
-        fill_one(variable, count, ret_elements);
-    else if (variable->init.kind == INIT_UNIFORM)
-        fill_uniform(variable, count, seed, ret_elements);
+    if (draws[variable->init.kind] != NULL) {
+        fill_drawn(variable, count, seed, ret_elements);
+        return;
+    }
+    double number = constant(&variable->init);
+    for (int64_t i = 0; i < count; i++)
+        store(variable->dtype, ret_elements, i, number);
 }
 
 int init_all(struct strategy *strategy, const struct model *model, struct err *err)

@@ -1,14 +1,18 @@
 /* check_init.c: variables at the start: a function of seed, name and element. */
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "engine/ops/registry.h"
 #include "engine/train/init.h"
+#include "tests/engine/models.h"
 #include "tests/lib/checks.h"
 
 enum { N = 4001 };
 
 static const struct variable weight = {
-    .name = "fc.weight", .shape = {1, {N}}, .dtype = DTYPE_F32, .init = {INIT_UNIFORM, 0.125}};
+    .name = "fc.weight", .shape = {1, {N}}, .dtype = DTYPE_F32, .init = {INIT_UNIFORM, 0.125, 0}};
 
 START_TEST(uniform_fills_its_interval)
 {
@@ -57,7 +61,7 @@ START_TEST(zeros_and_ones_of_both_types)
     float f[3] = {5, 5, 5};
     int64_t whole[3] = {5, 5, 5};
     struct variable variable = {
-        .name = "v", .shape = {1, {3}}, .dtype = DTYPE_F32, .init = {INIT_ONE, 0}};
+        .name = "v", .shape = {1, {3}}, .dtype = DTYPE_F32, .init = {INIT_ONE, 0, 0}};
     init_variable(&variable, 1, f);
     ck_assert_float_eq(f[0], 1);
     ck_assert_float_eq(f[2], 1);
@@ -74,6 +78,81 @@ START_TEST(zeros_and_ones_of_both_types)
 }
 END_TEST
 
+START_TEST(normal_has_its_mean_and_deviation)
+{
+    static float w[N];
+    struct variable variable = weight;
+    double sum = 0, square = 0;
+    variable.init = (struct init_rule){INIT_NORMAL, 0.5, 3};
+    init_variable(&variable, 3, w);
+    for (int i = 0; i < N; i++) {
+        sum += w[i] - 3;
+        square += (w[i] - 3) * (w[i] - 3);
+    }
+    ck_assert_double_lt(fabs(sum / N), 4 * 0.5 / sqrt(N));
+    ck_assert_double_lt(fabs(square / N / 0.25 - 1), 4 * sqrt(2.0 / N));
+    variable.init = (struct init_rule){INIT_CONSTANT, 0, -1.5};
+    init_variable(&variable, 3, w);
+    ck_assert_float_eq(w[0], -1.5f);
+    ck_assert_float_eq(w[N - 1], -1.5f);
+}
+END_TEST
+
+/* Of a weight [8, 2, 3, 5] (fan in 30, fan out 120) and its bias. */
+static const struct {
+    const char *init;
+    struct init_rule rule;
+} rules[] = {
+    {"'weight_init': {'type': 'constant', 'val': -2}", {INIT_CONSTANT, 0, -2}},
+    {"'weight_init': {'type': 'uniform'}", {INIT_UNIFORM, 0.5, 0.5}},
+    {"'weight_init': {'type': 'uniform', 'a': -3, 'b': 1}", {INIT_UNIFORM, 2, -1}},
+    {"'weight_init': {'type': 'normal'}", {INIT_NORMAL, 1, 0}},
+    {"'weight_init': {'type': 'normal', 'mean': 1, 'std': 0.02}", {INIT_NORMAL, 0.02, 1}},
+    {"'weight_init': {'type': 'xavier_uniform'}", {INIT_UNIFORM, 0.2, 0}},
+    {"'weight_init': {'type': 'xavier_normal', 'gain': 3}", {INIT_NORMAL, 0.346410162, 0}},
+    {"'weight_init': {'type': 'kaiming_uniform', 'a': 2.23606798}", {INIT_UNIFORM, 0.182574186, 0}},
+    {"'weight_init': {'type': 'kaiming_normal'}", {INIT_NORMAL, 0.258198890, 0}},
+    {"'weight_init': {'type': 'kaiming_normal', 'mode': 'fan_out', 'nonlinearity': 'relu'}",
+     {INIT_NORMAL, 0.129099445, 0}},
+    {"'weight_init': {'type': 'kaiming_normal', 'nonlinearity': 'tanh'}",
+     {INIT_NORMAL, 0.304290310, 0}},
+    {"'bias_init': {'type': 'constant', 'val': 7}", {INIT_UNIFORM, 0.182574186, 0}},
+};
+
+START_TEST(layers_may_say_how_they_begin)
+{
+    char layers[512];
+    snprintf(layers, sizeof layers,
+             "{'type': 'Conv2d', 'out_channels': 8, 'kernel_size': [3, 5], 'groups': 2, %s},"
+             "{'type': 'Flatten'}",
+             rules[_i].init);
+    struct model *model = models_new("[4, 3, 5]", layers, NULL);
+    const struct init_rule *rule = &model->variables[0].init, *want = &rules[_i].rule;
+    ck_assert_int_eq(rule->kind, want->kind);
+    ck_assert_double_eq_tol(rule->bound, want->bound, 1e-8);
+    ck_assert_double_eq_tol(rule->center, want->center, 1e-8);
+    bool bias = strstr(rules[_i].init, "bias") != NULL;
+    ck_assert_int_eq(model->variables[1].init.kind, bias ? INIT_CONSTANT : INIT_UNIFORM);
+    ck_assert_double_eq(model->variables[1].init.center, bias ? 7 : 0);
+    models_free(model);
+}
+END_TEST
+
+START_TEST(fans_need_a_matrix)
+{
+    struct err err = ERR_INIT;
+    struct model *model;
+    struct job *job = models_job("[4]",
+                                 "{'type': 'Linear', 'name': 'fc', 'out_features': 3,"
+                                 " 'bias_init': {'type': 'xavier_normal'}}",
+                                 NULL);
+    ck_assert_int_eq(model_build(job, &op_registry, &model, &err), ERR_MODEL_SHAPE);
+    ck_assert_str_eq(err.path, "/model/layers/0");
+    ck_assert_ptr_nonnull(strstr(err.message, "\"bias\" is [3]"));
+    job_free(job);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("init");
@@ -81,5 +160,8 @@ int main(void)
     tcase_add_test(tcase, uniform_fills_its_interval);
     tcase_add_test(tcase, it_depends_on_seed_and_name_alone);
     tcase_add_test(tcase, zeros_and_ones_of_both_types);
+    tcase_add_test(tcase, normal_has_its_mean_and_deviation);
+    tcase_add_loop_test(tcase, layers_may_say_how_they_begin, 0, sizeof rules / sizeof *rules);
+    tcase_add_test(tcase, fans_need_a_matrix);
     return checks_run(suite);
 }

@@ -56,6 +56,19 @@ static int try_value(void)
     return parsed(rc, result);
 }
 
+static int try_preset(void)
+{
+    static json_t *args;
+    if (args == NULL)
+        args = json_pack("{s:b}", "zero_init_residual", 1);
+    json_t *model = NULL;
+    int rc = job_preset("resnet18", args, &model, &err);
+    if ((rc == 0) != (model != NULL))
+        rc = ERR_INTERNAL;
+    json_decref(model);
+    return rc;
+}
+
 static int from_pointer(const void *result)
 {
     return result != NULL ? 0 : ERR_NOMEM;
@@ -169,7 +182,7 @@ static int try_failure(void)
 static attempt *const attempts[] = {
     try_parse,        try_value,  try_dump,     try_schema,      try_line,
     try_request,      try_framer, try_describe, try_error_reply, try_messages,
-    try_bare_request, try_report, try_failure,
+    try_bare_request, try_report, try_failure,  try_preset,
 };
 
 START_TEST(every_allocation_fails_in_turn)

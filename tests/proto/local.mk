@@ -41,6 +41,12 @@ tests_proto_check_job_SOURCES = tests/proto/check_job.c tests/proto/bad_jobs.h t
 tests_proto_check_job_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_proto_check_job_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
 
+check_PROGRAMS += tests/proto/check_preset
+TESTS += tests/proto/check_preset
+tests_proto_check_preset_SOURCES = tests/proto/check_preset.c
+tests_proto_check_preset_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_proto_check_preset_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
+
 check_PROGRAMS += tests/proto/check_job_schema
 TESTS += tests/proto/check_job_schema
 tests_proto_check_job_schema_SOURCES = tests/proto/check_job_schema.c tests/proto/bad_jobs.h tests/proto/bad_values.def tests/proto/bad_rules.def tests/proto/jobs.h proto/job_schema.c proto/job_schema.h
