@@ -74,10 +74,14 @@ struct job_segments { /* of layers, for activation checkpointing */
     size_t n;
 };
 
+enum accumulate_reduction { ACCUMULATE_MEAN, ACCUMULATE_SUM };
+
 struct job_train {
     int64_t epochs, max_steps; /* exactly one is > 0 */
     int64_t batch_size;        /* over all devices */
     int64_t seed;
+    int64_t accumulate; /* batches an optimizer step */
+    enum accumulate_reduction accumulate_reduction;
     struct job_segments checkpoint_activations;
     int64_t log_every;               /* steps; default 1 */
     struct job_every validate_every; /* default 1 epoch; the unit is never seconds */

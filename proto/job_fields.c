@@ -195,8 +195,12 @@ static const struct field train_rows[] = {
      REQUIRED, RANGE(1, DIM_MAX)},
     {"seed", FIELD_INT, "Of all that is random", AT(job_train, seed), DEFAULT("0"),
      RANGE(0, INT64_MAX)},
-    {"accumulate", FIELD_FIXED, "Batches an optimizer step", DEFAULT("1"),
-     LATER({"#", "accumulated gradients"})},
+    {"accumulate", FIELD_INT, "Batches an optimizer step", AT(job_train, accumulate), DEFAULT("1"),
+     RANGE(1, INT32_MAX)},
+    {"accumulate_reduction", FIELD_CHOICE,
+     "The mean over every sample of a step's batches, or the sum of the batches' means",
+     AT(job_train, accumulate_reduction), DEFAULT("\"mean\""),
+     CHOICES(OPTION("mean", ACCUMULATE_MEAN), OPTION("sum", ACCUMULATE_SUM))},
     {"checkpoint_activations", FIELD_SEGMENTS,
      "Recompute activations instead of keeping them: false, true, or the layers that end a segment",
      AT(job_train, checkpoint_activations), DEFAULT("false"), RANGE(1, LIMIT_LAYERS)},
@@ -219,8 +223,7 @@ static const struct object_def train_object = {
     .what = "train",
     .fields = train_rows,
     .one_of = {"epochs", "max_steps"},
-    .later = LATER_KEYS({"accumulate_reduction", "accumulated gradients"},
-                        {"clip_grad_norm", "clipped gradients"}, {"early_stop", "early stops"},
+    .later = LATER_KEYS({"clip_grad_norm", "clipped gradients"}, {"early_stop", "early stops"},
                         {"output_device", "output devices"}, {"record", "recorded tensors"})};
 
 #define DEVICES_ROW(...)                                                                           \

@@ -19,11 +19,12 @@ struct device; /* the backend's own */
 
 /* What of a step is neither tensor nor attribute. */
 struct step {
-    uint64_t seed;        /* train.seed */
-    int64_t number;       /* the optimizer step, from 1 */
-    int64_t epoch;        /* from 0 */
-    int64_t first_sample; /* position in the epoch's order of this chunk's first sample */
-    double loss_divisor;  /* of the whole batch, see graph_loss_divisor */
+    uint64_t seed;         /* train.seed */
+    int64_t number;        /* the optimizer step, from 1 */
+    int64_t epoch;         /* from 0 */
+    int64_t first_sample;  /* position in the epoch's order of this chunk's first sample */
+    double loss_divisor;   /* of the whole batch, see graph_loss_divisor */
+    double gradient_scale; /* of a window of several batches: 1 / what their mean divides by */
     double lr;
 };
 

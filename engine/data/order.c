@@ -32,3 +32,23 @@ int64_t order_batch_samples(int64_t n, int64_t batch_size, int64_t i)
     int64_t left = n - i * batch_size;
     return left < batch_size ? left : batch_size;
 }
+
+int64_t order_steps(int64_t batches, int64_t accumulate)
+{
+    return batches / accumulate + (batches % accumulate != 0);
+}
+
+enum step_part order_part(int64_t batches, int64_t accumulate, int64_t i)
+{
+    bool first = i % accumulate == 0;
+    bool last = i % accumulate == accumulate - 1 || i == batches - 1;
+    if (first)
+        return last ? STEP_WHOLE : STEP_FIRST;
+    return last ? STEP_LAST : STEP_MIDDLE;
+}
+
+int64_t order_batches_before(int64_t batches, int64_t accumulate, int64_t step)
+{
+    int64_t steps = order_steps(batches, accumulate);
+    return step / steps * batches + step % steps * accumulate;
+}

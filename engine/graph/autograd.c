@@ -23,6 +23,15 @@ static struct node *range_node(struct build *build, const char *op, enum phase p
     return node;
 }
 
+int autograd_build_scale(struct build *build, struct err *err)
+{
+    const struct model *model = build->graph->model;
+    int first = model->first_gradient, last = first + model->n_gradients - 1;
+    if (model->n_gradients == 0)
+        return 0;
+    return range_node(build, "scale", PHASE_REDUCE, first, last, err) == NULL ? err->code : 0;
+}
+
 /* All-reduces each bucket whose last gradient has been made. */
 static int reduce_buckets(struct build *build, struct err *err)
 {
@@ -39,10 +48,46 @@ static int reduce_buckets(struct build *build, struct err *err)
     return 0;
 }
 
+struct value *autograd_gradient(struct build *build, struct value *variable, struct err *err)
+{
+    if (!step_part_adds(build->graph->options.part))
+        return variable;
+    struct value *addition =
+        build_value(build, VALUE_ACTIVATION, NULL, variable->shape, variable->dtype, err);
+    if (addition == NULL)
+        return NULL;
+    build->made[build->n_made][0] = variable;
+    build->made[build->n_made][1] = addition;
+    build->n_made++;
+    return addition;
+}
+
+/* Adds what the last node made to the gradients of the window's earlier batches. */
+static int add_gradients(struct build *build, struct err *err)
+{
+    for (int i = 0; i < build->n_made; i++) {
+        build_at(build, -1, "gradients");
+        struct node *add = build_node(build, "add", PHASE_WEIGHT_GRAD, NULL, 0, err);
+        if (add == NULL)
+            return err->code;
+        build_in(add, build->made[i][0]);
+        build_in(add, build->made[i][1]);
+        build_out_value(add, build->made[i][0]);
+    }
+    build->n_made = 0;
+    return 0;
+}
+
+static int settle_gradients(struct build *build, struct err *err)
+{
+    int rc = add_gradients(build, err);
+    return rc != 0 ? rc : reduce_buckets(build, err);
+}
+
 struct node *build_grad_node(struct build *build, const char *op, enum phase phase,
                              const struct node *forward, struct err *err)
 {
-    if (reduce_buckets(build, err) != 0)
+    if (settle_gradients(build, err) != 0)
         return NULL;
     struct node *node = build_node(build, op, phase, NULL, 0, err);
     if (node == NULL)
@@ -129,7 +174,7 @@ int autograd_build(struct build *build, struct value *output_grad, struct err *e
     for (size_t i = rc == 0 ? segments.n : 0; rc == 0 && i-- > 0;)
         rc = segment_grad(build, &segments, i, err);
     if (rc == 0)
-        rc = reduce_buckets(build, err);
+        rc = settle_gradients(build, err);
     return rc == 0 && segments.n > 1 ? recompute_prune(build, err) : rc;
 }
 
@@ -139,7 +184,8 @@ int autograd_build_rest(struct build *build, struct err *err)
     int first = model->first_gradient, last = first + model->n_gradients - 1;
     if (model->n_gradients == 0)
         return 0;
-    if (range_node(build, "zero", PHASE_WEIGHT_GRAD, first, last, err) == NULL)
+    if (!step_part_adds(build->graph->options.part) &&
+        range_node(build, "zero", PHASE_WEIGHT_GRAD, first, last, err) == NULL)
         return err->code;
     for (int i = first; i <= last; i++)
         if (build_variable(build, i, err) == NULL)

@@ -206,7 +206,9 @@ struct value *build_gradient(struct build *build, const struct value *parameter,
             return NULL;
         build->found->variables[of].gradient = index;
     }
-    return build_variable(build, build->graph->model->variables[of].gradient, err);
+    struct value *gradient =
+        build_variable(build, build->graph->model->variables[of].gradient, err);
+    return gradient == NULL ? NULL : autograd_gradient(build, gradient, err);
 }
 
 struct node *build_node(struct build *build, const char *op, enum phase phase, const void *attr,

@@ -17,6 +17,9 @@ struct build {
     size_t next_variable;     /* the next parameter or buffer that a layer will ask for */
     struct value **variables; /* by variable: its value in this graph, NULL: not used yet */
     size_t variables_capacity;
+    struct value *made[NODE_MAX_OUT][2]; /* gradients of the last node that are still to be added to
+                                            their variables: variable, addition */
+    int n_made;
     int bucket_first; /* the first gradient that no all-reduce has summed yet; -1: none is left */
     int layer;        /* of the nodes being made; -1: none */
     const char *name; /* of the nodes being made */
@@ -66,6 +69,10 @@ int recompute_prune(struct build *build, struct err *err);
 int prune(struct graph *graph, bool (*is_root)(const struct graph *graph, const struct node *node),
           struct err *err);
 
+/* The gradients' sum over a window's samples becomes their mean. */
+int autograd_build_scale(struct build *build, struct err *err);
+/* autograd.c: what a node writes for this gradient variable: itself, or an addition to it. */
+struct value *autograd_gradient(struct build *build, struct value *variable, struct err *err);
 /* update.c: an update node for each parameter that has a gradient. */
 int update_build(struct build *build, struct err *err);
 

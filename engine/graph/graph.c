@@ -34,13 +34,27 @@ static int build_chunk(struct build *build, struct err *err)
     return rc;
 }
 
+/* With several batches to a step the divisor of the mean is known only when the last has been seen.
+ */
+static bool scales(const struct job_train *train)
+{
+    return train->accumulate > 1 && train->accumulate_reduction == ACCUMULATE_MEAN;
+}
+
+static int build_update(struct build *build, struct err *err)
+{
+    int rc = scales(&build->job->train) ? autograd_build_scale(build, err) : 0;
+    return rc != 0 ? rc : update_build(build, err);
+}
+
 static int build_all(struct build *build, struct err *err)
 {
     const struct graph_options *options = &build->graph->options;
     int rc = options->batch > 0  ? build_chunk(build, err)
              : options->training ? autograd_build_rest(build, err)
                                  : 0;
-    return rc == 0 && options->training ? update_build(build, err) : rc;
+    return rc == 0 && options->training && step_part_ends(options->part) ? build_update(build, err)
+                                                                         : rc;
 }
 
 int graph_build(const struct model *model, const struct op_registry *ops,
@@ -53,7 +67,8 @@ int graph_build(const struct model *model, const struct op_registry *ops,
     struct build build = {.ops = ops,
                           .job = model->job,
                           .graph = graph,
-                          .bucket_first = options->n_replicas > 1 && model->n_gradients > 0
+                          .bucket_first = options->n_replicas > 1 && model->n_gradients > 0 &&
+                                                  step_part_ends(options->part)
                                               ? model->first_gradient
                                               : -1,
                           .layer = -1};
@@ -72,6 +87,16 @@ int graph_build(const struct model *model, const struct op_registry *ops,
 double graph_loss_divisor(const struct model *model, int64_t n)
 {
     return model->job->loss.reduction == REDUCTION_SUM ? 1.0 : (double)(n * model->loss_terms);
+}
+
+bool step_part_adds(enum step_part part)
+{
+    return part == STEP_MIDDLE || part == STEP_LAST;
+}
+
+bool step_part_ends(enum step_part part)
+{
+    return part == STEP_WHOLE || part == STEP_LAST;
 }
 
 double graph_flops(const struct graph *graph)

@@ -58,11 +58,16 @@ struct node {
     struct value *out[NODE_MAX_OUT];
 };
 
+/* Where a batch stands among those that are accumulated to one optimizer step. */
+enum step_part { STEP_WHOLE, STEP_FIRST, STEP_MIDDLE, STEP_LAST };
+
 struct graph_options {
-    int64_t batch;  /* samples of this replica's chunk; 0: the replica rests: it adds zeros to the
-                       all-reduce and makes the same update */
-    bool training;  /* false: forward, loss and prediction only, in evaluation mode */
-    int n_replicas; /* > 1: gradients are all-reduced */
+    int64_t batch; /* samples of this replica's chunk; 0: the replica rests: it adds zeros to the
+                      all-reduce and makes the same update */
+    bool training; /* false: forward, loss and prediction only, in evaluation mode */
+    enum step_part part; /* first, middle: no all-reduce, no update; middle, last: gradients are
+                           added  to those of the batches before */
+    int n_replicas;      /* > 1: gradients are all-reduced */
     size_t bucket_bytes; /* least size of an all-reduce's bucket */
 };
 
@@ -92,6 +97,10 @@ void graph_free(struct graph *graph);
 /* What a mean of the loss divides by for a batch of n samples: samples, or elements under MSELoss;
  * 1 under `sum`. */
 double graph_loss_divisor(const struct model *model, int64_t n);
+
+/* Whether gradients are added to what is there; whether the window ends with an update. */
+bool step_part_adds(enum step_part part);
+bool step_part_ends(enum step_part part);
 
 double graph_flops(const struct graph *graph);
 

@@ -140,7 +140,7 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
 {
     int64_t n = chunk->batch.n;
     const struct program *program =
-        &replica->programs[shapes_find(replica->shapes, n, chunk->training)];
+        &replica->programs[shapes_find(replica->shapes, n, chunk->training, chunk->part)];
     assert(program->executor != NULL);
     void *base[SPACE_COUNT] = {
         [SPACE_VARIABLES] = replica->variables.at,

@@ -29,6 +29,7 @@ struct replica {
 struct chunk {
     struct batch batch; /* this replica's part, on the host; n 0: it rests */
     bool training;
+    enum step_part part;
     struct step step;
     struct collective *collective;
 };

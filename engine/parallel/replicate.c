@@ -238,7 +238,7 @@ static struct batch rows(const struct model *model, const struct batch *batch, i
 
 /* Cuts the batch: each driver gets its rows, and the position of its first sample. */
 static void scatter(struct strategy *strategy, const struct batch *batch, const struct step *step,
-                    bool training)
+                    bool training, enum step_part part)
 {
     const struct model *model = strategy->config.model;
     int64_t sizes[LIMIT_DEVICES], first = 0;
@@ -247,6 +247,7 @@ static void scatter(struct strategy *strategy, const struct batch *batch, const 
         struct driver *driver = &strategy->drivers[r];
         struct chunk *chunk = &driver->chunk;
         chunk->training = training;
+        chunk->part = part;
         chunk->step = *step;
         chunk->step.first_sample += first;
         chunk->batch = rows(model, batch, first, sizes[r]);
@@ -268,10 +269,10 @@ static void gather(const struct strategy *strategy, const struct step *step,
     result->predictions = NULL;
 }
 
-int strategy_train(struct strategy *strategy, const struct batch *batch, const struct step *step,
-                   struct strategy_result *ret_result, struct err *err)
+int strategy_train(struct strategy *strategy, const struct batch *batch, enum step_part part,
+                   const struct step *step, struct strategy_result *ret_result, struct err *err)
 {
-    scatter(strategy, batch, step, true);
+    scatter(strategy, batch, step, true, part);
     int rc = on_devices(strategy, strategy->config.n_devices, run_chunk_task, err);
     if (rc != 0)
         return rc;
@@ -311,7 +312,7 @@ int strategy_evaluate(struct strategy *strategy, const struct batch *batch, cons
     int rc = strategy->buffers_differ ? broadcast_buffers(strategy, err) : 0;
     if (rc != 0)
         return rc;
-    scatter(strategy, batch, step, false);
+    scatter(strategy, batch, step, false, STEP_WHOLE);
     rc = on_devices(strategy, strategy->config.n_devices, run_chunk_task, err);
     if (rc != 0)
         return rc;
@@ -335,16 +336,21 @@ int strategy_write(struct strategy *strategy, int variable, const void *from, st
     return on_devices(strategy, strategy->config.n_devices, write_task, err);
 }
 
+/* Of the largest batch; batches that are accumulated differ by an update. */
 static double training_flops(const struct shapes *shapes, const struct strategy_config *config)
 {
+    const struct strategy_batch *largest = config->train_batches;
     int64_t sizes[LIMIT_DEVICES];
     double flops = 0;
     if (config->n_train_batches == 0)
         return 0;
-    chunk_sizes(largest_batch(config->train_batches, config->n_train_batches), config->n_devices,
-                sizes);
+    for (size_t i = 1; i < config->n_train_batches; i++)
+        if (config->train_batches[i].n > largest->n)
+            largest = &config->train_batches[i];
+    chunk_sizes(largest->n, config->n_devices, sizes);
     for (int r = 0; r < config->n_devices; r++)
-        flops += graph_flops(shapes->list[shapes_find(shapes, sizes[r], true)].graph);
+        flops +=
+            graph_flops(shapes->list[shapes_find(shapes, sizes[r], true, largest->part)].graph);
     return flops;
 }
 

@@ -9,31 +9,33 @@
 
 _Static_assert(LIMIT_DEVICES <= 64, "shape_graph.replicas is a mask");
 
-static struct shape_graph *find(const struct shapes *shapes, int64_t chunk, bool training)
+static struct shape_graph *find(const struct shapes *shapes, int64_t chunk, bool training,
+                                enum step_part part)
 {
     for (size_t i = 0; i < shapes->n; i++) {
         const struct graph_options *options = &shapes->list[i].graph->options;
-        if (options->batch == chunk && options->training == training)
+        if (options->batch == chunk && options->training == training && options->part == part)
             return &shapes->list[i];
     }
     return NULL;
 }
 
-size_t shapes_find(const struct shapes *shapes, int64_t chunk, bool training)
+size_t shapes_find(const struct shapes *shapes, int64_t chunk, bool training, enum step_part part)
 {
-    const struct shape_graph *found = find(shapes, chunk, training);
+    const struct shape_graph *found = find(shapes, chunk, training, part);
     assert(found != NULL);
     return (size_t)(found - shapes->list);
 }
 
 static int add_chunk(const struct strategy_config *config, struct shapes *shapes, int replica,
-                     int64_t chunk, bool training, struct err *err)
+                     int64_t chunk, bool training, enum step_part part, struct err *err)
 {
-    struct shape_graph *known = find(shapes, chunk, training);
+    struct shape_graph *known = find(shapes, chunk, training, part);
     if (known == NULL) {
         struct graph_options options = {
             .batch = chunk,
             .training = training,
+            .part = part,
             .n_replicas = config->n_devices,
             .bucket_bytes = SHAPES_BUCKET_BYTES,
         };
@@ -50,14 +52,14 @@ static int add_chunk(const struct strategy_config *config, struct shapes *shapes
 }
 
 static int add_batch(const struct strategy_config *config, struct shapes *shapes, int64_t batch,
-                     bool training, struct err *err)
+                     bool training, enum step_part part, struct err *err)
 {
     int64_t sizes[LIMIT_DEVICES];
     chunk_sizes(batch, config->n_devices, sizes);
     for (int r = 0; r < config->n_devices; r++) {
         if (sizes[r] == 0 && !training)
             continue; /* who rests in an evaluation has nothing to do */
-        int rc = add_chunk(config, shapes, r, sizes[r], training, err);
+        int rc = add_chunk(config, shapes, r, sizes[r], training, part, err);
         if (rc != 0)
             return rc;
     }
@@ -76,9 +78,10 @@ int shapes_build(const struct strategy_config *config, struct shapes *ret_shapes
     if (shapes.list == NULL || shapes.largest == NULL)
         rc = err_set(err, ERR_NOMEM, "out of memory");
     for (size_t i = 0; rc == 0 && i < config->n_train_batches; i++)
-        rc = add_batch(config, &shapes, config->train_batches[i], true, err);
+        rc = add_batch(config, &shapes, config->train_batches[i].n, true,
+                       config->train_batches[i].part, err);
     for (size_t i = 0; rc == 0 && i < config->n_eval_batches; i++)
-        rc = add_batch(config, &shapes, config->eval_batches[i], false, err);
+        rc = add_batch(config, &shapes, config->eval_batches[i], false, STEP_WHOLE, err);
     if (rc != 0)
         shapes_done(&shapes);
     else

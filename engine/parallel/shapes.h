@@ -21,10 +21,10 @@ struct shapes {
     int64_t *largest; /* a chunk of replica r has at most that many samples */
 };
 
-/* Builds every distinct (chunk, training) graph. Errors: graph_build's. */
+/* Builds every distinct (chunk, training, part) graph. Errors: graph_build's. */
 int shapes_build(const struct strategy_config *config, struct shapes *ret_shapes, struct err *err);
 void shapes_done(struct shapes *shapes);
 /* The index of the graph, which is one of the list's. */
-size_t shapes_find(const struct shapes *shapes, int64_t chunk, bool training);
+size_t shapes_find(const struct shapes *shapes, int64_t chunk, bool training, enum step_part part);
 
 #endif

@@ -14,14 +14,19 @@
 
 struct strategy;
 
+struct strategy_batch {
+    int64_t n; /* samples */
+    enum step_part part;
+};
+
 struct strategy_config {
     const struct backend *backend;
     const struct model *model;
     const struct device_config *devices; /* the first is the controller */
     int n_devices;
-    const int64_t *train_batches; /* the distinct batch sizes to come */
+    const struct strategy_batch *train_batches; /* the distinct batches to come */
     size_t n_train_batches;
-    const int64_t *eval_batches;
+    const int64_t *eval_batches; /* the distinct sizes */
     size_t n_eval_batches;
 };
 
@@ -60,10 +65,11 @@ int strategy_open(const struct strategy_config *config, struct strategy **ret_st
                   struct err *err);
 void strategy_close(struct strategy *strategy);
 
-/* One training step / one batch's evaluation. `step->first_sample` is that of the batch. All steps
- * are called from one thread; after an error the strategy can only be closed. */
-int strategy_train(struct strategy *strategy, const struct batch *batch, const struct step *step,
-                   struct strategy_result *ret_result, struct err *err);
+/* One batch of training, which ends an optimizer step unless `part` says that more batches
+ * follow; one batch's evaluation. `step->first_sample` is that of the batch. All steps are called
+ * from one thread; after an error the strategy can only be closed. */
+int strategy_train(struct strategy *strategy, const struct batch *batch, enum step_part part,
+                   const struct step *step, struct strategy_result *ret_result, struct err *err);
 int strategy_evaluate(struct strategy *strategy, const struct batch *batch, const struct step *step,
                       struct strategy_result *ret_result, struct err *err);
 

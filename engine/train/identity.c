@@ -11,8 +11,8 @@
 
 /* The data set is told apart by its fingerprint instead: the same paths may hold other data. */
 static const char *const pointers[] = {
-    "/model/input",      "/model/inputs", "/model/layers", "/optimizer/type",
-    "/train/batch_size", "/train/seed",   "/data/shuffle", "/data/drop_last",
+    "/model/input",      "/model/inputs", "/model/layers", "/optimizer/type", "/train/batch_size",
+    "/train/accumulate", "/train/seed",   "/data/shuffle", "/data/drop_last",
 };
 enum { N_POINTERS = sizeof pointers / sizeof pointers[0] };
 

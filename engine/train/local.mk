@@ -1,4 +1,6 @@
 engine_libengine_a_SOURCES += \
+	%D%/accumulate.c \
+	%D%/accumulate.h \
 	%D%/checkpoint.c \
 	%D%/checkpoint.h \
 	%D%/evaluate.c \

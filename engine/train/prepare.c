@@ -26,11 +26,12 @@ static int count_steps(const struct job *job, struct prepared *prepared, struct 
 {
     const struct job_train *train = &job->train;
     int64_t samples = dataset_samples(prepared->train);
-    prepared->epoch_steps = order_batches(samples, train->batch_size, job->data.drop_last);
-    if (prepared->epoch_steps == 0)
+    prepared->epoch_batches = order_batches(samples, train->batch_size, job->data.drop_last);
+    if (prepared->epoch_batches == 0)
         return err_at(err, ERR_JOB_INVALID, "/train/batch_size",
                       "%lld is more than the %lld samples, and drop_last leaves no batch",
                       (long long)train->batch_size, (long long)samples);
+    prepared->epoch_steps = order_steps(prepared->epoch_batches, train->accumulate);
     prepared->steps = train->max_steps;
     if (train->epochs > 0 &&
         __builtin_mul_overflow(train->epochs, prepared->epoch_steps, &prepared->steps))
@@ -41,13 +42,42 @@ static int count_steps(const struct job *job, struct prepared *prepared, struct 
     return 0;
 }
 
-/* The distinct sizes of an epoch's first `batches` batches of `total`. */
-static size_t batch_sizes(int64_t samples, int64_t batch_size, int64_t batches, int64_t total,
-                          int64_t *ret_sizes)
+/* The distinct sizes of an epoch's batches. */
+static size_t batch_sizes(int64_t samples, int64_t batch_size, int64_t batches, int64_t *ret_sizes)
 {
     ret_sizes[0] = order_batch_samples(samples, batch_size, 0);
-    ret_sizes[1] = order_batch_samples(samples, batch_size, total - 1);
-    return batches >= total && ret_sizes[1] != ret_sizes[0] ? 2 : 1;
+    ret_sizes[1] = order_batch_samples(samples, batch_size, batches - 1);
+    return ret_sizes[1] != ret_sizes[0] ? 2 : 1;
+}
+
+/* Adds batch `i` of an epoch, if there is one and the job comes to it. */
+static void add_batch(struct prepared *prepared, const struct job *job, int64_t i)
+{
+    struct strategy_config *strategy = &prepared->strategy;
+    int64_t accumulate = job->train.accumulate;
+    if (i < 0 || i >= prepared->epoch_batches ||
+        i >= order_batches_before(prepared->epoch_batches, accumulate, prepared->steps))
+        return;
+    const struct strategy_batch batch = {
+        .n = order_batch_samples(dataset_samples(prepared->train), job->train.batch_size, i),
+        .part = order_part(prepared->epoch_batches, accumulate, i),
+    };
+    for (size_t k = 0; k < strategy->n_train_batches; k++)
+        if (prepared->train_batches[k].n == batch.n &&
+            prepared->train_batches[k].part == batch.part)
+            return;
+    prepared->train_batches[strategy->n_train_batches++] = batch;
+}
+
+/* Of a whole window its first, second and last batch stand for all; so do those of the last window.
+ */
+static void add_batches(struct prepared *prepared, const struct job *job)
+{
+    int64_t accumulate = job->train.accumulate, end = prepared->epoch_batches - 1;
+    int64_t last_window = end - end % accumulate;
+    const int64_t some[] = {0, 1, accumulate - 1, last_window, last_window + 1, end - 1, end};
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
+        add_batch(prepared, job, some[i]);
 }
 
 int prepare(const struct trainer_config *config, struct prepared *ret_prepared, struct err *err)
@@ -68,16 +98,14 @@ int prepare(const struct trainer_config *config, struct prepared *ret_prepared, 
         .devices = config->devices,
         .n_devices = config->n_devices,
         .train_batches = prepared->train_batches,
-        .n_train_batches =
-            batch_sizes(dataset_samples(prepared->train), job->train.batch_size, prepared->steps,
-                        prepared->epoch_steps, prepared->train_batches),
         .eval_batches = prepared->eval_batches,
     };
+    add_batches(prepared, job);
     if (prepared->validation != NULL) {
         int64_t samples = dataset_samples(prepared->validation);
         int64_t batches = order_batches(samples, job->train.batch_size, false);
         prepared->strategy.n_eval_batches =
-            batch_sizes(samples, job->train.batch_size, batches, batches, prepared->eval_batches);
+            batch_sizes(samples, job->train.batch_size, batches, prepared->eval_batches);
     }
     return 0;
 }
@@ -105,10 +133,11 @@ struct loader_config prepared_train_loader(const struct prepared *prepared, int6
 {
     const struct job *job = prepared->model->job;
     struct loader_config config = loader_of(prepared, prepared->train);
+    int64_t accumulate = job->train.accumulate;
     config.shuffle = job->data.shuffle;
     config.drop_last = job->data.drop_last;
-    config.first_batch = step;
-    config.n_batches = prepared->steps;
+    config.first_batch = order_batches_before(prepared->epoch_batches, accumulate, step);
+    config.n_batches = order_batches_before(prepared->epoch_batches, accumulate, prepared->steps);
     return config;
 }
 

@@ -6,11 +6,15 @@
 #include "engine/data/loader.h"
 #include "engine/train/trainer.h"
 
+enum { PREPARED_BATCHES = 8 }; /* two sizes in four places of a window */
+
 struct prepared {
     struct model *model;
-    struct dataset *train, *validation;        /* validation NULL: none */
-    int64_t epoch_steps, steps, epochs;        /* epochs: begun ones */
-    int64_t train_batches[2], eval_batches[2]; /* distinct sizes: full, last */
+    struct dataset *train, *validation;                    /* validation NULL: none */
+    int64_t epoch_batches;                                 /* of the training data */
+    int64_t epoch_steps, steps, epochs;                    /* optimizer steps; epochs: begun ones */
+    struct strategy_batch train_batches[PREPARED_BATCHES]; /* distinct ones */
+    int64_t eval_batches[2];                               /* distinct sizes: full, last */
     struct strategy_config strategy; /* points into this struct and the trainer's config */
 };
 

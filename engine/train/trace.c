@@ -79,14 +79,14 @@ void trace_resting(const struct trainer_config *config, const struct prepared *p
     const struct strategy_config *strategy = &prepared->strategy;
     for (size_t i = 0; i < strategy->n_train_batches; i++) {
         int64_t sizes[LIMIT_DEVICES];
-        int used = chunk_sizes(strategy->train_batches[i], config->n_devices, sizes);
+        int used = chunk_sizes(strategy->train_batches[i].n, config->n_devices, sizes);
         if (used == config->n_devices)
             continue;
         list_resting(config, used, names, sizeof names);
         snprintf(line, sizeof line,
                  "warning: a batch of %lld samples makes %d chunk%s for %d "
                  "devices; these rest: %s",
-                 (long long)strategy->train_batches[i], used, used == 1 ? "" : "s",
+                 (long long)strategy->train_batches[i].n, used, used == 1 ? "" : "s",
                  config->n_devices, names);
         say(config, line);
         return;

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "engine/base/file.h"
+#include "engine/train/accumulate.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/evaluate.h"
 #include "engine/train/init.h"
@@ -173,34 +174,32 @@ static int validate_if_due(struct trainer *trainer, struct err *err)
     return metrics_write_validation(&trainer->metrics, &row, err);
 }
 
-static int log_step(struct trainer *trainer, const struct batch *batch,
-                    const struct strategy_result *result, double seconds, struct err *err)
+static int log_step(struct trainer *trainer, const struct step *step,
+                    const struct accumulated *made, double seconds, struct err *err)
 {
     const struct trainer_config *config = trainer->config;
-    if (trainer->job->train.trace_shapes)
-        trace_batch(config, &trainer->prepared, batch, result);
     if (trainer->step % trainer->job->train.log_every != 0 &&
         trainer->step != trainer->prepared.steps)
         return 0;
 
     struct report report = report_of(trainer, REPORT_PROGRESS);
-    int64_t made = trainer->step - trainer->resumed_step;
-    report.loss = result->loss;
+    int64_t steps = trainer->step - trainer->resumed_step;
+    report.loss = made->loss;
     report.samples_per_second = (double)trainer->step_samples / trainer->step_seconds;
-    report.seconds_left = (now() - trainer->started_time) / (double)made *
+    report.seconds_left = (now() - trainer->started_time) / (double)steps *
                           (double)(trainer->prepared.steps - trainer->step);
     send(trainer, &report);
 
     struct metrics_step row = {
         .step = report.step,
         .epoch = report.epoch,
-        .loss = result->loss,
-        .lr = trainer->job->optimizer.lr,
-        .samples = batch->n,
+        .loss = made->loss,
+        .lr = step->lr,
+        .samples = made->samples,
         .seconds = seconds,
     };
     for (int i = 0; i < config->n_devices; i++) {
-        const struct replica_result *replica = &result->replicas[i];
+        const struct replica_result *replica = &made->replicas[i];
         if (replica->samples > 0)
             row.replica_losses[row.n_replicas++] =
                 replica->loss_sum / graph_loss_divisor(trainer->prepared.model, replica->samples);
@@ -210,35 +209,26 @@ static int log_step(struct trainer *trainer, const struct batch *batch,
 
 static int train_step(struct trainer *trainer, struct err *err)
 {
-    struct loader_batch next;
-    struct strategy_result result;
+    struct accumulated made;
     double before = now();
-    bool more = false;
-    int rc = loader_next(trainer->loader, &next, &more, err);
-    if (rc != 0)
-        return rc;
-    if (!more)
-        return err_set(err, ERR_INTERNAL, "the loader ended before the job");
     const struct step step = {
         .seed = (uint64_t)trainer->job->train.seed,
         .number = trainer->step + 1,
-        .epoch = next.epoch,
-        .first_sample = next.first_sample,
-        .loss_divisor = graph_loss_divisor(trainer->prepared.model, next.batch.n),
         .lr = trainer->job->optimizer.lr,
     };
-    rc = strategy_train(trainer->strategy, &next.batch, &step, &result, err);
+    int rc = accumulate_step(trainer->config, &trainer->prepared, trainer->strategy,
+                             trainer->loader, step, &made, err);
     if (rc != 0)
         return rc;
     double seconds = now() - before;
     trainer->step++;
     trainer->step_seconds += seconds;
-    trainer->step_samples += next.batch.n;
-    if (!isfinite(result.loss))
+    trainer->step_samples += made.samples;
+    if (!isfinite(made.loss))
         return err_set(err, ERR_LOSS_NAN, "the loss is %s at step %lld (epoch %lld)",
-                       isnan(result.loss) ? "nan" : "infinite", (long long)trainer->step,
+                       isnan(made.loss) ? "nan" : "infinite", (long long)trainer->step,
                        (long long)epoch_of(trainer, trainer->step));
-    return log_step(trainer, &next.batch, &result, seconds, err);
+    return log_step(trainer, &step, &made, seconds, err);
 }
 
 /* Each round first settles what is due after `step` steps, then makes one more. */

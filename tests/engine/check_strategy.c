@@ -35,12 +35,14 @@ struct bench {
 
 static struct strategy_config config_of(const struct model *model, int n_devices, const int64_t *n)
 {
+    static struct strategy_batch batch;
+    batch = (struct strategy_batch){.n = *n};
     return (struct strategy_config){
         .backend = &backend_cpu,
         .model = model,
         .devices = devices,
         .n_devices = n_devices,
-        .train_batches = n,
+        .train_batches = &batch,
         .n_train_batches = 1,
         .eval_batches = n,
         .n_eval_batches = 1,
@@ -78,7 +80,7 @@ static struct strategy_result run(struct bench *b, int64_t number, bool training
         .loss_divisor = graph_loss_divisor(b->model, b->n),
         .lr = 0.1,
     };
-    int rc = training ? strategy_train(b->strategy, &batch, &step, &result, &err)
+    int rc = training ? strategy_train(b->strategy, &batch, STEP_WHOLE, &step, &result, &err)
                       : strategy_evaluate(b->strategy, &batch, &step, &result, &err);
     ck_assert_msg(rc == 0, "%s", err.message);
     return result;

@@ -32,6 +32,28 @@ static int all_reduce_run(void *state, const struct kernel_args *args, struct er
     return collective->all_reduce(collective, args->in[0], flat_count(state, args), err);
 }
 
+struct scaled {
+    float *data;
+    float scale;
+};
+
+static void scale_span(int64_t begin, int64_t end, void *context)
+{
+    const struct scaled *scaled = context;
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++)
+        scaled->data[i] *= scaled->scale;
+}
+
+static int scale_run(void *state, const struct kernel_args *args, struct err *err)
+{
+    struct scaled scaled = {args->in[0], (float)args->step->gradient_scale};
+    (void)err;
+    team_for((int64_t)flat_count(state, args), OWN_GRAIN, scale_span, &scaled);
+    return 0;
+}
+
+const struct kernel kernel_scale = {"scale", own_query_plain, own_create, scale_run, own_destroy};
 const struct kernel kernel_zero = {"zero", own_query_plain, own_create, zero_run, own_destroy};
 const struct kernel kernel_all_reduce = {"all_reduce", own_query_plain, own_create, all_reduce_run,
                                          own_destroy};

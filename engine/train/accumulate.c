@@ -1,0 +1,76 @@
+/* accumulate.c: what a window's mean divides by is known when its last batch is there (targets may
+ * not all count). So gradients are summed undivided and the last batch's graph scales them. */
+#include "engine/train/accumulate.h"
+
+#include "engine/data/order.h"
+#include "engine/train/trace.h"
+
+struct pass { /* sums so far */
+    double loss_sum, divisor;
+    struct accumulated made;
+};
+
+static bool is_mean(const struct job_train *train)
+{
+    return train->accumulate_reduction == ACCUMULATE_MEAN;
+}
+
+static void add(const struct job *job, const struct strategy_result *result, int n_devices,
+                struct pass *pass)
+{
+    for (int i = 0; i < n_devices; i++) {
+        pass->made.replicas[i].samples += result->replicas[i].samples;
+        pass->made.replicas[i].loss_sum += result->replicas[i].loss_sum;
+        pass->loss_sum += result->replicas[i].loss_sum;
+    }
+    pass->made.loss =
+        is_mean(&job->train) ? pass->loss_sum / pass->divisor : pass->made.loss + result->loss;
+}
+
+static int run_batch(const struct trainer_config *config, const struct prepared *prepared,
+                     struct strategy *strategy, const struct loader_batch *next,
+                     enum step_part part, struct step step, struct pass *pass, struct err *err)
+{
+    const struct job *job = config->job;
+    struct strategy_result result;
+    double divisor = graph_loss_divisor(prepared->model, next->batch.n);
+    bool later = job->train.accumulate > 1 && is_mean(&job->train);
+    pass->divisor = job->loss.reduction == REDUCTION_SUM ? 1 : pass->divisor + divisor;
+    step.epoch = next->epoch;
+    step.first_sample = next->first_sample;
+    step.loss_divisor = later ? 1 : divisor;
+    step.gradient_scale = 1 / pass->divisor;
+    int rc = strategy_train(strategy, &next->batch, part, &step, &result, err);
+    if (rc != 0)
+        return rc;
+    pass->made.samples += next->batch.n;
+    add(job, &result, config->n_devices, pass);
+    if (job->train.trace_shapes)
+        trace_batch(config, prepared, &next->batch, &result);
+    return 0;
+}
+
+int accumulate_step(const struct trainer_config *config, const struct prepared *prepared,
+                    struct strategy *strategy, struct loader *loader, struct step step,
+                    struct accumulated *ret_made, struct err *err)
+{
+    struct pass pass = {.divisor = 0};
+    enum step_part part = STEP_FIRST;
+    int rc = 0;
+    while (rc == 0) {
+        struct loader_batch next;
+        bool more = false;
+        rc = loader_next(loader, &next, &more, err);
+        if (rc == 0 && !more)
+            rc = err_set(err, ERR_INTERNAL, "the loader ended before the job");
+        if (rc != 0)
+            break;
+        part = order_part(prepared->epoch_batches, config->job->train.accumulate, next.index);
+        rc = run_batch(config, prepared, strategy, &next, part, step, &pass, err);
+        if (step_part_ends(part))
+            break;
+    }
+    if (rc == 0)
+        *ret_made = pass.made;
+    return rc;
+}
