@@ -303,7 +303,7 @@ static bool predicts(const struct strategy *strategy)
 {
     const struct shapes *shapes = &strategy->shapes;
     int64_t chunk = strategy->drivers[0].chunk.batch.n;
-    return shapes->list[shapes_find(shapes, chunk, false)].graph->prediction != NULL;
+    return shapes->list[shapes_find(shapes, chunk, false, STEP_WHOLE)].graph->prediction != NULL;
 }
 
 int strategy_evaluate(struct strategy *strategy, const struct batch *batch, const struct step *step,
