@@ -7,6 +7,7 @@
 
 #include "client/ctl.h"
 #include "client/terminal.h"
+#include "proto/descriptors.h"
 
 /* "trainctl: job.json:14:7: /model/layers/3/kernel_size: …" on standard error; under --json one
  * object on standard output as well. */
@@ -86,6 +87,8 @@ int main(int argc, char **argv)
 {
     struct ctl ctl = {0};
     struct err err = ERR_INIT;
+    if (descriptors_reserve() != 0)
+        return STATUS_FAILED;
     terminal_style(&ctl.style);
     int rc = args_parse(argc, argv, &ctl.args, &err);
     if (rc == 0)

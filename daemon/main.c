@@ -1,5 +1,6 @@
 /* main.c: traind's entry: settings, signals, the loop. Exit status: 0 stopped, 1 failed, 2 usage.
  */
+#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "daemon/config.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "proto/descriptors.h"
 #include <config.h>
 
 static const int stop_signals[] = {SIGTERM, SIGINT, SIGHUP};
@@ -77,10 +79,20 @@ static int serve(const struct config *config, struct err *err)
     return rc != 0 ? rc : status;
 }
 
+/* What --help and its like have printed. */
+static int flush(struct err *err)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return err_errno(err, errno, "cannot write to standard output");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct config config;
     struct err err = ERR_INIT;
+    if (descriptors_reserve() != 0)
+        return EXIT_FAILURE;
     umask(077);
     int rc = config_read(argc, argv, &config, &err);
     if (rc == 0 && config.show_help)
@@ -93,6 +105,8 @@ int main(int argc, char **argv)
         raise_descriptor_limit();
         rc = serve(&config, &err);
     }
+    if (rc == 0)
+        rc = flush(&err);
     config_done(&config);
     if (rc < 0)
         log_error("%s", err.message);

@@ -1,6 +1,8 @@
-# proto: the contracts as code. jansson only, no I/O.
+# proto: the contracts as code. jansson only, no I/O (but for descriptors.c).
 noinst_LIBRARIES += proto/libproto.a
 proto_libproto_a_SOURCES = \
+	proto/descriptors.c \
+	proto/descriptors.h \
 	proto/device_id.c \
 	proto/device_id.h \
 	proto/err.c \

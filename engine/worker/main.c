@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine/worker/command.h"
+#include "proto/descriptors.h"
 
 /* The one thing that a signal handler may touch. */
 static volatile sig_atomic_t stop_requested;
@@ -175,15 +176,19 @@ int main(int argc, char **argv)
     struct command_options options = {.stop = &stop_requested};
     struct reporter reporter;
     struct err err = ERR_INIT;
+    if (descriptors_reserve() != 0)
+        return EXIT_FAILURE;
     int rc = parse(argc, argv, &command, &options, &err);
     if (rc == 0 && command == NULL)
-        return EXIT_SUCCESS;
-    if (rc == 0)
+        rc = check_printed(&err);
+    else if (rc == 0)
         rc = reporter_open(&reporter, options.json, &err);
     if (rc != 0) {
-        fprintf(stderr, "traind-worker: %s\n%s", err.message, usage_text);
+        fprintf(stderr, "traind-worker: %s\n%s", err.message, rc == ERR_USAGE ? usage_text : "");
         return err_exit_status(rc);
     }
+    if (command == NULL)
+        return EXIT_SUCCESS;
     catch_signals();
     rc = command->run(&options, &reporter, &err);
     if (rc == 0 && command->prints)

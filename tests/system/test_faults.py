@@ -7,10 +7,12 @@ import os
 import signal
 import stat
 import struct
+import subprocess
+import time
 
 import pytest
 
-from traind import Error, WORKER, endless, linear, living, run_worker
+from traind import (LIMIT, TRAINCTL, TRAIND, WORKER, Connection, Error, endless, linear, living, run_worker)
 
 
 def idx(path, shape, values):
@@ -243,3 +245,47 @@ def test_lines_that_are_no_requests(box):
         connection.socket.sendall(line)
         assert connection.read()["error"]["data"]["name"] == name
     assert box.rpc.call("server.info")["protocol"] == 1
+
+
+def closed(command, *args, descriptors):
+    """Runs a program with these standard descriptors closed."""
+    script = 'exec "$0" "$@" ' + " ".join(f"{fd}>&-" for fd in descriptors)
+    return subprocess.run(["/bin/sh", "-c", script, command, *args], capture_output=True, text=True, timeout=LIMIT)
+
+
+def test_closed_standard_descriptors(box):
+    """The connection must not become standard output, nor the database."""
+    job = box.submit(linear())
+    box.wait(job)
+    for args in (["list"], ["show", str(job)], ["submit", "-w", os.path.join(box.folder, "none.json")]):
+        done = closed(TRAINCTL, "--socket", box.path, *args, descriptors=[1])
+        assert done.returncode == 1
+        assert "must be an object" not in done.stderr, done.stderr
+    assert "Bad file descriptor" in closed(TRAINCTL, "--socket", box.path, "list", descriptors=[1]).stderr
+    done = closed(TRAINCTL, "--socket", box.path, "cancel", str(job), descriptors=[0, 1, 2])
+    assert done.returncode == 1
+
+
+def listening(path, daemon):
+    """A connection, once the daemon listens."""
+    end = time.monotonic() + LIMIT
+    while True:
+        try:
+            return Connection(path)
+        except OSError:
+            assert daemon.poll() is None and time.monotonic() < end
+            time.sleep(0.01)
+
+
+def test_a_daemon_without_standard_descriptors(folder):
+    script = 'exec "$0" --user --cpu-devices 2 --socket "$1/s" --state "$1/state" <&- >&- 2>&-'
+    daemon = subprocess.Popen(["/bin/sh", "-c", script, TRAIND, folder])
+    try:
+        path = os.path.join(folder, "s")
+        rpc = listening(path, daemon)
+        job = rpc.call("job.submit", job=linear(), cwd=folder)["id"]
+        assert rpc.call("job.wait", ids=[job], timeout=LIMIT)["jobs"][0]["state"] == "completed"
+        rpc.close()
+    finally:
+        daemon.terminate()
+        assert daemon.wait(LIMIT) == 0

@@ -117,3 +117,27 @@ def test_sigterm_leaves_a_checkpoint(folder):
     assert (reports[-1]["type"], reports[-1]["code"]) == ("failed", "cancelled")
     checkpoints = [r["path"] for r in reports if r["type"] == "checkpoint"]
     assert os.path.isdir(checkpoints[-1])
+
+
+@pytest.mark.parametrize("args", [["plan", "job.json"], ["plan", "job.json", "--json"], ["probe"], ["probe", "--json"],
+                                  ["--help"], ["--version"]])
+def test_a_result_that_cannot_be_written_is_a_failure(folder, args):
+    write(folder, linear())
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([WORKER, *args], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT, cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr.endswith("cannot write to standard output: No space left on device\n")
+
+
+def test_without_standard_descriptors_no_file_takes_their_place(folder):
+    """What is printed would end up in the file that has got the number of standard output."""
+    write(folder, linear(epochs=3))
+    script = 'exec "$0" run job.json --output "$1" "$2" <&- >&- 2>&-'
+    for output, option in (("text", "--devices=cpu:0"), ("json", "--json")):
+        done = subprocess.run(["/bin/sh", "-c", script, WORKER, output, option], timeout=LIMIT, cwd=folder)
+        assert done.returncode == 0
+        for name in ("metrics.jsonl", "job.json"):
+            with open(os.path.join(folder, output, name)) as file:
+                text = file.read()
+            for line in text.splitlines() if name == "metrics.jsonl" else [text]:
+                json.loads(line)
