@@ -24,10 +24,11 @@ static const char *kind_name(mode_t mode)
     return "a device";
 }
 
-int file_open(const char *path, int *ret_fd, int64_t *ret_bytes, struct err *err)
+/* O_NONBLOCK: the open of a FIFO that nobody else has open would wait for ever. */
+static int open_regular(const char *path, int flags, int *ret_fd, int64_t *ret_bytes,
+                        struct err *err)
 {
-    /* O_NONBLOCK: the open of a FIFO without a writer would wait for ever. */
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
     if (fd < 0)
         return err_errno(err, errno, "cannot open %s", path);
     struct stat st;
@@ -42,6 +43,27 @@ int file_open(const char *path, int *ret_fd, int64_t *ret_bytes, struct err *err
     }
     *ret_fd = fd;
     *ret_bytes = st.st_size;
+    return 0;
+}
+
+int file_open(const char *path, int *ret_fd, int64_t *ret_bytes, struct err *err)
+{
+    return open_regular(path, O_RDONLY, ret_fd, ret_bytes, err);
+}
+
+int file_append(const char *path, int *ret_fd, struct err *err)
+{
+    int64_t bytes;
+    return open_regular(path, O_RDWR | O_CREAT | O_APPEND, ret_fd, &bytes, err);
+}
+
+int file_create(const char *path, int *ret_fd, struct err *err)
+{
+    unlink(path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_errno(err, errno, "cannot create %s", path);
+    *ret_fd = fd;
     return 0;
 }
 
@@ -124,9 +146,10 @@ int file_replace(const char *dir, const char *name, const void *data, size_t byt
         rc = file_path(fresh, err, "%s/.%s.new", dir, name);
     if (rc != 0)
         return rc;
-    int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return err_errno(err, errno, "cannot create %s", fresh);
+    int fd = -1;
+    rc = file_create(fresh, &fd, err);
+    if (rc != 0)
+        return rc;
     rc = file_write(fd, data, bytes, fresh, err);
     if (rc == 0 && fsync(fd) < 0)
         rc = err_errno(err, errno, "cannot sync %s", fresh);

@@ -14,6 +14,12 @@
 /* Opens a regular file for reading; a directory, FIFO, socket or device is refused by its name and
  * never waited for. */
 int file_open(const char *path, int *ret_fd, int64_t *ret_bytes, struct err *err);
+/* Opens a regular file for reading and for writing at its end, and makes it where it is missing;
+ * others are refused as above. */
+int file_append(const char *path, int *ret_fd, struct err *err);
+/* Makes an empty file for writing. What was there, the leftover of a kill or a link or FIFO that
+ * somebody laid there, is removed and not written into. */
+int file_create(const char *path, int *ret_fd, struct err *err);
 /* A file's bytes, read as they are asked for. Who truncates it while it is mapped ends the process
  * (SIGBUS). */
 struct file_map {

@@ -3,7 +3,6 @@
  */
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -89,11 +88,9 @@ int safetensors_write(const char *path, const struct safetensor *tensors, size_t
         rc = err_set(err, ERR_NOMEM, "no memory to write %s", path);
         goto out;
     }
-    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        rc = err_errno(err, errno, "cannot create %s", path);
+    rc = file_create(path, &fd, err);
+    if (rc != 0)
         goto out;
-    }
     rc = write_header(fd, text, path, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = file_write(fd, sorted[i]->data, sorted[i]->bytes, path, err);

@@ -2,7 +2,6 @@
 #include "engine/train/metrics.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -55,9 +54,9 @@ int metrics_open(const char *output, int64_t step, struct metrics *ret_metrics, 
     int rc = file_path(metrics.path, err, "%s/metrics.jsonl", output);
     if (rc != 0)
         return rc;
-    metrics.fd = open(metrics.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (metrics.fd < 0)
-        return err_errno(err, errno, "cannot open %s", metrics.path);
+    rc = file_append(metrics.path, &metrics.fd, err);
+    if (rc != 0)
+        return rc;
     rc = cut(&metrics, step, err);
     if (rc == 0)
         *ret_metrics = metrics;

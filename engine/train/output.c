@@ -30,10 +30,11 @@ static int make_dirs(const char *path, size_t *ret_made, struct err *err)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        if (path[i - 1] != '/' && mkdir(part, 0777) == 0)
-            (*ret_made)++;
-        else if (path[i - 1] != '/' && errno != EEXIST && stat(part, &st) < 0)
-            return output_errno(err, errno, "cannot make the output directory", path);
+        int failed = path[i - 1] == '/' || mkdir(part, 0777) == 0 ? 0 : errno;
+        *ret_made += path[i - 1] != '/' && failed == 0;
+        /* A read-only file system refuses what is there already, too. */
+        if (failed != 0 && failed != EEXIST && stat(part, &st) < 0)
+            return output_errno(err, failed, "cannot make the output directory", path);
         if (path[i] == '\0')
             break;
     }

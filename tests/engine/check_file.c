@@ -54,6 +54,53 @@ START_TEST(a_full_disk_is_an_error)
 }
 END_TEST
 
+/* Neither waited for nor written into. */
+START_TEST(what_is_no_file_is_not_appended_to)
+{
+    char path[512];
+    int fd;
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(mkfifo(place(path, "fifo"), 0600), 0);
+    ck_assert_int_eq(file_append(path, &fd, &err), ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "is a FIFO, not a file"));
+    ck_assert_int_eq(symlink("/dev/full", place(path, "link")), 0);
+    ck_assert_int_eq(file_append(path, &fd, &err), ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "is a device, not a file"));
+}
+END_TEST
+
+START_TEST(append_makes_and_keeps)
+{
+    char path[512];
+    int fd;
+    struct err err = ERR_INIT;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(file_append(place(path, "rows"), &fd, &err), 0);
+        ck_assert_int_eq(file_write(fd, "row ", 4, path, &err), 0);
+        close(fd);
+    }
+    ck_holds(path, "row row ");
+}
+END_TEST
+
+START_TEST(create_removes_what_was_laid_there)
+{
+    char path[512], kept[512];
+    int fd;
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(file_replace(checks_scratch(), "kept", "x", 1, &err), 0);
+    ck_assert_int_eq(symlink(place(kept, "kept"), place(path, "link")), 0);
+    ck_assert_int_eq(file_create(path, &fd, &err), 0);
+    ck_assert_int_eq(file_write(fd, "new", 3, path, &err), 0);
+    close(fd);
+    ck_holds(path, "new");
+    ck_holds(kept, "x");
+    ck_assert_int_eq(mkfifo(place(path, ".a.new"), 0600), 0);
+    ck_assert_int_eq(file_replace(checks_scratch(), "a", "one", 3, &err), 0);
+    ck_holds(place(path, "a"), "one");
+}
+END_TEST
+
 START_TEST(a_tree_goes_but_what_it_links_to_stays)
 {
     char path[512], target[512];
@@ -86,6 +133,9 @@ int main(void)
     tcase_add_checked_fixture(tcase, NULL, checks_scratch_remove);
     tcase_add_test(tcase, replace_makes_and_replaces);
     tcase_add_test(tcase, a_full_disk_is_an_error);
+    tcase_add_test(tcase, what_is_no_file_is_not_appended_to);
+    tcase_add_test(tcase, append_makes_and_keeps);
+    tcase_add_test(tcase, create_removes_what_was_laid_there);
     tcase_add_test(tcase, a_tree_goes_but_what_it_links_to_stays);
     tcase_add_test(tcase, a_path_that_is_too_long);
     return checks_run(suite);

@@ -141,3 +141,21 @@ def test_without_standard_descriptors_no_file_takes_their_place(folder):
                 text = file.read()
             for line in text.splitlines() if name == "metrics.jsonl" else [text]:
                 json.loads(line)
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "job.json", ".job.json.new", "lock", "weights.safetensors",
+                                  "checkpoints"])
+@pytest.mark.parametrize("lay", [os.mkfifo, lambda path: os.symlink("/dev/full", path)], ids=["fifo", "device"])
+def test_what_lies_in_the_output_directory_is_not_waited_for(folder, name, lay):
+    os.mkdir(os.path.join(folder, "out"))
+    lay(os.path.join(folder, "out", name))
+    done = worker("run", write(folder, linear()), "--output", "out", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "") or "/out" in done.stderr, done.stderr
+
+
+def test_why_the_output_directory_cannot_be_made(folder):
+    """Not that it is missing, but what the system said."""
+    done = worker("run", write(folder, linear()), "--output", "/sys/traind-test", cwd=folder)
+    assert done.returncode == 1
+    assert "cannot make the output directory /sys/traind-test: " in done.stderr
+    assert "No such file" not in done.stderr
