@@ -36,6 +36,9 @@ int job_complete(const json_t *root, struct job *job, struct err *err)
         if (layer->type == LAYER_MAXPOOL2D && layer->maxpool2d.stride[0] == 0)
             memcpy(layer->maxpool2d.stride, layer->maxpool2d.kernel_size,
                    sizeof layer->maxpool2d.stride);
+        if (layer->type == LAYER_AVGPOOL2D && layer->avgpool2d.stride[0] == 0)
+            memcpy(layer->avgpool2d.stride, layer->avgpool2d.kernel_size,
+                   sizeof layer->avgpool2d.stride);
         if (layer->name == NULL && name_layer(layer, i, err) != 0)
             return err->code;
     }
@@ -157,32 +160,82 @@ static int check_conv2d(const struct job_layer *layer, size_t index, struct err 
     return check_one_input(layer, index, err);
 }
 
-static int check_maxpool2d(const struct job_layer *layer, size_t index, struct err *err)
+static int check_pool_padding(const struct job_layer *layer, size_t index, const int64_t *padding,
+                              const int64_t *kernel_size, struct err *err)
 {
-    const struct layer_maxpool2d *pool = &layer->maxpool2d;
     for (int i = 0; i < 2; i++)
-        if (pool->padding[i] > pool->kernel_size[i] / 2)
+        if (padding[i] > kernel_size[i] / 2)
             return refuse_layer(err, index, "padding",
                                 "padding must be at most half of kernel_size, found %lld for %lld",
-                                (long long)pool->padding[i], (long long)pool->kernel_size[i]);
+                                (long long)padding[i], (long long)kernel_size[i]);
     return check_one_input(layer, index, err);
 }
 
-static int check_add(const struct job_layer *layer, size_t index, struct err *err)
+static int check_maxpool2d(const struct job_layer *layer, size_t index, struct err *err)
+{
+    return check_pool_padding(layer, index, layer->maxpool2d.padding, layer->maxpool2d.kernel_size,
+                              err);
+}
+
+static int check_avgpool2d(const struct job_layer *layer, size_t index, struct err *err)
+{
+    return check_pool_padding(layer, index, layer->avgpool2d.padding, layer->avgpool2d.kernel_size,
+                              err);
+}
+
+static int check_several(const struct job_layer *layer, size_t index, struct err *err)
 {
     if (layer->n_inputs >= 2)
         return 0;
     return refuse_layer(err, index, layer->n_inputs == 0 ? "" : "inputs",
-                        "Add needs \"inputs\": at least two names of layers, found %zu",
-                        layer->n_inputs);
+                        "%s needs \"inputs\": at least two names of layers, found %zu",
+                        layer_type_name(layer->type), layer->n_inputs);
+}
+
+/* Samples are parted over devices, so no layer may mix them. */
+static int check_dim(const struct job_layer *layer, size_t index, struct err *err)
+{
+    if (layer->dim.dim != 0)
+        return 0;
+    return refuse_layer(err, index, "dim", "dim 0 is the batch, whose samples no layer mixes");
+}
+
+static int check_softmax(const struct job_layer *layer, size_t index, struct err *err)
+{
+    int rc = check_dim(layer, index, err);
+    return rc != 0 ? rc : check_one_input(layer, index, err);
+}
+
+static int check_cat(const struct job_layer *layer, size_t index, struct err *err)
+{
+    int rc = check_dim(layer, index, err);
+    return rc != 0 ? rc : check_several(layer, index, err);
+}
+
+static int check_reshape(const struct job_layer *layer, size_t index, struct err *err)
+{
+    const struct job_shape *shape = &layer->reshape.shape;
+    int open = 0;
+    for (int64_t i = 0; i < shape->rank; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "shape/%d", (int)i);
+        if (shape->dim[i] == 0)
+            return refuse_layer(err, index, key, "a size must be at least 1, or -1, found 0");
+        open += shape->dim[i] < 0;
+        if (open > 1)
+            return refuse_layer(err, index, key, "only one size can be -1, found a second");
+    }
+    return check_one_input(layer, index, err);
 }
 
 /* NULL: check_one_input. */
 static int (*const layer_checks[LAYER_TYPE_COUNT])(const struct job_layer *layer, size_t index,
                                                    struct err *err) = {
-    [LAYER_CONV2D] = check_conv2d,
-    [LAYER_MAXPOOL2D] = check_maxpool2d,
-    [LAYER_ADD] = check_add,
+    [LAYER_CONV2D] = check_conv2d,       [LAYER_MAXPOOL2D] = check_maxpool2d,
+    [LAYER_AVGPOOL2D] = check_avgpool2d, [LAYER_ADD] = check_several,
+    [LAYER_MUL] = check_several,         [LAYER_CAT] = check_cat,
+    [LAYER_SOFTMAX] = check_softmax,     [LAYER_LOGSOFTMAX] = check_softmax,
+    [LAYER_RESHAPE] = check_reshape,
 };
 
 static int check_layers(const struct job *job, struct err *err)

@@ -39,10 +39,11 @@ enum field_kind {
 
 enum field_flag {
     FIELD_REQUIRED = 1,
-    FIELD_COMPUTED = 2, /* without a value it follows from others (job_check.c); always dumped */
-    FIELD_ABOVE = 4,    /* dmin itself is not allowed */
-    FIELD_UNTIMED = 8,  /* FIELD_EVERY: no seconds */
-    FIELD_OPTIONAL = 16 /* FIELD_OBJECT: the bool at `aux` says whether it was given */
+    FIELD_COMPUTED = 2,  /* without a value it follows from others (job_check.c); always dumped */
+    FIELD_ABOVE = 4,     /* dmin itself is not allowed */
+    FIELD_UNTIMED = 8,   /* FIELD_EVERY: no seconds */
+    FIELD_OPTIONAL = 16, /* FIELD_OBJECT: the bool at `aux` says whether it was given */
+    FIELD_LONE = 32      /* FIELD_SHAPE: an integer alone stands for a list of it */
 };
 
 /* What job.md describes and this version does not have: a key, or a value. As a value `match` is a

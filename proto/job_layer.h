@@ -7,6 +7,12 @@
 #include <stdint.h>
 
 #include "proto/layer_init.h"
+#include "proto/limits.h"
+
+struct job_shape {
+    int64_t rank; /* 1 .. LIMIT_RANK - 1 */
+    int64_t dim[LIMIT_RANK];
+};
 
 enum layer_type {
     LAYER_LINEAR,
@@ -19,6 +25,17 @@ enum layer_type {
     LAYER_FLATTEN,
     LAYER_DROPOUT,
     LAYER_ADD,
+    LAYER_GELU,
+    LAYER_SILU,
+    LAYER_SIGMOID,
+    LAYER_TANH,
+    LAYER_SOFTMAX,
+    LAYER_LOGSOFTMAX,
+    LAYER_LAYERNORM,
+    LAYER_AVGPOOL2D,
+    LAYER_RESHAPE,
+    LAYER_MUL,
+    LAYER_CAT,
     LAYER_TYPE_COUNT
 };
 
@@ -50,6 +67,25 @@ struct layer_flatten {
 struct layer_dropout {
     double p;
 };
+struct layer_gelu {
+    bool tanh; /* approximate */
+};
+struct layer_dim { /* Softmax, LogSoftmax, Cat */
+    int64_t dim;   /* counted with the batch, never the batch itself; may be negative */
+};
+struct layer_layernorm {
+    struct job_shape normalized_shape; /* rank 0: the last dimension of the input */
+    double eps;
+    bool elementwise_affine, bias;
+};
+struct layer_avgpool2d {
+    int64_t kernel_size[2], stride[2], padding[2]; /* stride defaults to kernel_size */
+    bool ceil_mode, count_include_pad;
+    int64_t divisor_override; /* 0: the size of the window */
+};
+struct layer_reshape {
+    struct job_shape shape; /* of one sample; at most one -1, which follows from the others */
+};
 
 struct job_layer {
     enum layer_type type;
@@ -66,6 +102,11 @@ struct job_layer {
         struct layer_adaptiveavgpool2d adaptiveavgpool2d;
         struct layer_flatten flatten;
         struct layer_dropout dropout;
+        struct layer_gelu gelu;
+        struct layer_dim dim;
+        struct layer_layernorm layernorm;
+        struct layer_avgpool2d avgpool2d;
+        struct layer_reshape reshape;
     };
 };
 

@@ -74,6 +74,7 @@ static const struct field batchnorm_rows[] = {
 };
 
 static const struct field relu_rows[] = {
+    /* and SiLU */
     INPLACE_ROW,
     {0},
 };
@@ -115,6 +116,62 @@ static const struct field dropout_rows[] = {
     {0},
 };
 
+static const struct field gelu_rows[] = {
+    {"approximate", FIELD_CHOICE, "By erf, or by tanh", AT(job_layer, gelu.tanh),
+     DEFAULT("\"none\""), CHOICES(OPTION("none", false), OPTION("tanh", true))},
+    {0},
+};
+
+#define DIM_ROW(text)                                                                              \
+    {                                                                                              \
+        "dim", FIELD_INT, text "; 0 would be the batch, -1 is the last", AT(job_layer, dim.dim),   \
+            REQUIRED, RANGE(-LIMIT_RANK, LIMIT_RANK - 1)                                           \
+    }
+
+static const struct field softmax_rows[] = {
+    DIM_ROW("The dimension that adds up to 1"),
+    {0},
+};
+
+static const struct field cat_rows[] = {
+    DIM_ROW("The dimension in which the inputs follow each other"),
+    {0},
+};
+
+static const struct field layernorm_rows[] = {
+    {"normalized_shape", FIELD_SHAPE, "The last dimensions; the last one alone if left out",
+     AT(job_layer, layernorm.normalized_shape), .flags = FIELD_LONE, RANGE(1, DIM_MAX)},
+    {"eps", FIELD_NUMBER, "Added to the variance", AT(job_layer, layernorm.eps), DEFAULT("1e-5"),
+     REALS(0, 1)},
+    {"elementwise_affine", FIELD_BOOL, "Learned scale and shift",
+     AT(job_layer, layernorm.elementwise_affine), DEFAULT("true")},
+    {"bias", FIELD_BOOL, "The shift, where there is a scale", AT(job_layer, layernorm.bias),
+     DEFAULT("true")},
+    {0},
+};
+
+static const struct field avgpool2d_rows[] = {
+    {"kernel_size", FIELD_PAIR, "Height and width", AT(job_layer, avgpool2d.kernel_size), REQUIRED,
+     RANGE(1, DIM_MAX)},
+    {"stride", FIELD_PAIR, "The kernel's size if left out", AT(job_layer, avgpool2d.stride),
+     COMPUTED, RANGE(1, DIM_MAX)},
+    {"padding", FIELD_PAIR, "At most half the kernel", AT(job_layer, avgpool2d.padding),
+     DEFAULT("0"), RANGE(0, DIM_MAX)},
+    {"ceil_mode", FIELD_BOOL, "Round the output's size up", AT(job_layer, avgpool2d.ceil_mode),
+     DEFAULT("false")},
+    {"count_include_pad", FIELD_BOOL, "Padding counts as zeros of the window",
+     AT(job_layer, avgpool2d.count_include_pad), DEFAULT("true")},
+    {"divisor_override", FIELD_INT, "Instead of the window's size",
+     AT(job_layer, avgpool2d.divisor_override), RANGE(1, DIM_MAX)},
+    {0},
+};
+
+static const struct field reshape_rows[] = {
+    {"shape", FIELD_SHAPE, "Of one sample; one -1 follows from the others",
+     AT(job_layer, reshape.shape), REQUIRED, RANGE(-1, DIM_MAX)},
+    {0},
+};
+
 #define SPECTRAL_NORM LATER_KEYS({"spectral_norm", "spectral norms"})
 
 static const struct choice layers[] = {
@@ -128,6 +185,17 @@ static const struct choice layers[] = {
     {"Flatten", LAYER_FLATTEN, flatten_rows, NULL},
     {"Dropout", LAYER_DROPOUT, dropout_rows, NULL},
     {"Add", LAYER_ADD, NULL, NULL},
+    {"GELU", LAYER_GELU, gelu_rows, NULL},
+    {"SiLU", LAYER_SILU, relu_rows, NULL},
+    {"Sigmoid", LAYER_SIGMOID, NULL, NULL},
+    {"Tanh", LAYER_TANH, NULL, NULL},
+    {"Softmax", LAYER_SOFTMAX, softmax_rows, NULL},
+    {"LogSoftmax", LAYER_LOGSOFTMAX, softmax_rows, NULL},
+    {"LayerNorm", LAYER_LAYERNORM, layernorm_rows, NULL},
+    {"AvgPool2d", LAYER_AVGPOOL2D, avgpool2d_rows, NULL},
+    {"Reshape", LAYER_RESHAPE, reshape_rows, NULL},
+    {"Mul", LAYER_MUL, NULL, NULL},
+    {"Cat", LAYER_CAT, cat_rows, NULL},
     {0},
 };
 
@@ -139,12 +207,9 @@ static const struct choice layers[] = {
 static const struct field layer_rows[] = {
     {"type", FIELD_CHOICE, "PyTorch's name of the layer", AT(job_layer, type), REQUIRED,
      .choices = layers,
-     LATER(LAYERS_LATER("LayerNorm"), LAYERS_LATER("GELU"), LAYERS_LATER("SiLU"),
-           LAYERS_LATER("Sigmoid"), LAYERS_LATER("Tanh"), LAYERS_LATER("Softmax"),
-           LAYERS_LATER("LogSoftmax"), LAYERS_LATER("AvgPool2d"), LAYERS_LATER("Reshape"),
-           LAYERS_LATER("Embedding"), LAYERS_LATER("PositionalEmbedding"), LAYERS_LATER("LSTM"),
+     LATER(LAYERS_LATER("Embedding"), LAYERS_LATER("PositionalEmbedding"), LAYERS_LATER("LSTM"),
            LAYERS_LATER("GRU"), LAYERS_LATER("RNN"), LAYERS_LATER("SelfAttention"),
-           LAYERS_LATER("Mul"), LAYERS_LATER("Cat"), LAYERS_LATER("SelectLast"))},
+           LAYERS_LATER("SelectLast"))},
     {"name", FIELD_LAYER_NAME, "Before the names of its parameters; its index if left out",
      AT(job_layer, name), COMPUTED, RANGE(1, LIMIT_NAME_BYTES)},
     {"inputs", FIELD_NAMES,

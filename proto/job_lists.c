@@ -42,13 +42,20 @@ enum { SHAPE_MAX = LIMIT_RANK - 1 }; /* without the batch */
 static void shape_expect(const struct field *field, char *buf, size_t size)
 {
     char range[64];
-    snprintf(buf, size, "a list of 1 to %d integers %s", SHAPE_MAX, job_int_range(field, range));
+    snprintf(buf, size, "%sa list of 1 to %d integers %s",
+             field->flags & FIELD_LONE ? "an integer, or " : "", SHAPE_MAX,
+             job_int_range(field, range));
 }
 
 static int shape_parse(struct job_parser *parser, const struct field *field, const json_t *value,
                        void *base)
 {
     struct job_shape shape = {.rank = (int64_t)json_array_size(value)};
+    if (field->flags & FIELD_LONE && job_int_fits(field, value)) {
+        *(struct job_shape *)job_at(field, base) =
+            (struct job_shape){.rank = 1, .dim = {json_integer_value(value)}};
+        return 0;
+    }
     if (shape.rank < 1 || shape.rank > SHAPE_MAX)
         return job_parser_refuse(parser, field, value);
     for (int64_t i = 0; i < shape.rank; i++) {
@@ -61,6 +68,11 @@ static int shape_parse(struct job_parser *parser, const struct field *field, con
     }
     memcpy(job_at(field, base), &shape, sizeof shape);
     return 0;
+}
+
+static bool shape_given(const struct field *field, const void *base)
+{
+    return ((const struct job_shape *)job_in(field, base))->rank > 0;
 }
 
 static json_t *shape_dump(const struct field *field, const void *base)
@@ -269,7 +281,7 @@ static void devices_release(const struct field *field, void *base)
 }
 
 const struct field_type job_type_pair = {pair_expect, pair_parse, job_always, pair_dump, NULL};
-const struct field_type job_type_shape = {shape_expect, shape_parse, job_always, shape_dump, NULL};
+const struct field_type job_type_shape = {shape_expect, shape_parse, shape_given, shape_dump, NULL};
 const struct field_type job_type_numbers = {numbers_expect, numbers_parse, job_always, numbers_dump,
                                             numbers_release};
 const struct field_type job_type_names = {names_expect, names_parse, counted_given, names_dump,

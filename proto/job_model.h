@@ -3,16 +3,10 @@
 #define PROTO_JOB_MODEL_H
 
 #include "proto/job_layer.h"
-#include "proto/limits.h"
 
 enum job_dtype { JOB_FLOAT32, JOB_INT64 };
 
 #define JOB_SOLE_INPUT "input" /* the name of a model's only input, unless it is given another */
-
-struct job_shape {
-    int64_t rank; /* 1 .. LIMIT_RANK - 1 */
-    int64_t dim[LIMIT_RANK];
-};
 
 struct job_input {
     char *name;             /* unique among inputs and layers */

@@ -102,7 +102,8 @@ static json_t *pair_schema(const struct field *field)
 
 static json_t *shape_schema(const struct field *field)
 {
-    return list_schema(int_schema(field), 1, LIMIT_RANK - 1);
+    json_t *list = list_schema(int_schema(field), 1, LIMIT_RANK - 1);
+    return field->flags & FIELD_LONE ? either(int_schema(field), list) : list;
 }
 
 static json_t *numbers_schema(const struct field *field)

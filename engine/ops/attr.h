@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/graph/graph.h"
+
 struct conv2d_attr { /* conv2d, conv2d_input_grad, conv2d_weight_grad */
     int64_t stride[2], padding[2], dilation[2];
     int64_t groups;
@@ -17,6 +19,34 @@ struct batch_norm_attr { /* batch_norm, batch_norm_eval, batch_norm_grad */
 struct max_pool2d_attr { /* max_pool2d, max_pool2d_grad */
     int64_t kernel_size[2], stride[2], padding[2], dilation[2];
     int64_t padding_end[2]; /* bottom and right: more than `padding` under ceil_mode */
+};
+
+struct avg_pool2d_attr { /* avg_pool2d, avg_pool2d_grad */
+    int64_t kernel_size[2], stride[2], padding[2];
+    bool count_include_pad;
+    int64_t divisor_override; /* 0: none */
+};
+
+struct gelu_attr { /* gelu, gelu_grad */
+    bool tanh;     /* the approximation by tanh, else erf */
+};
+
+struct softmax_attr { /* softmax, log_softmax and their gradients */
+    int dim;          /* >= 1 */
+};
+
+struct layer_norm_attr { /* layer_norm, layer_norm_grad */
+    double eps;
+    int dims; /* the last ones, that are normalised */
+};
+
+struct slice_attr { /* slice */
+    int dim;        /* >= 1 */
+    int64_t begin;
+};
+
+struct cat_attr { /* cat: where each input lies in the output */
+    struct slice_attr part[NODE_MAX_IN];
 };
 
 struct dropout_attr { /* dropout, dropout_grad */

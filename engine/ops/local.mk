@@ -1,19 +1,26 @@
 engine_libengine_a_SOURCES += \
+	%D%/activation.c \
 	%D%/adaptive_avg_pool2d.c \
 	%D%/add.c \
 	%D%/attr.h \
+	%D%/avg_pool2d.c \
 	%D%/batch_norm.c \
+	%D%/cat.c \
 	%D%/collective.c \
 	%D%/conv2d.c \
 	%D%/cross_entropy.c \
+	%D%/dim.c \
+	%D%/dim.h \
 	%D%/dropout.c \
 	%D%/grad.c \
 	%D%/grad.h \
+	%D%/layer_norm.c \
 	%D%/linear.c \
 	%D%/loss.c \
 	%D%/loss.h \
 	%D%/max_pool2d.c \
 	%D%/mse.c \
+	%D%/mul.c \
 	%D%/ops.def \
 	%D%/registry.c \
 	%D%/registry.h \
@@ -21,5 +28,8 @@ engine_libengine_a_SOURCES += \
 	%D%/reorder.c \
 	%D%/reshape.c \
 	%D%/sgd.c \
+	%D%/softmax.c \
+	%D%/unary.c \
+	%D%/unary.h \
 	%D%/window.c \
 	%D%/window.h

@@ -18,6 +18,17 @@ static const struct op_def *const layers[LAYER_TYPE_COUNT] = {
     [LAYER_FLATTEN] = &op_reshape,
     [LAYER_DROPOUT] = &op_dropout,
     [LAYER_ADD] = &op_add,
+    [LAYER_GELU] = &op_gelu,
+    [LAYER_SILU] = &op_silu,
+    [LAYER_SIGMOID] = &op_sigmoid,
+    [LAYER_TANH] = &op_tanh,
+    [LAYER_SOFTMAX] = &op_softmax,
+    [LAYER_LOGSOFTMAX] = &op_log_softmax,
+    [LAYER_LAYERNORM] = &op_layer_norm,
+    [LAYER_AVGPOOL2D] = &op_avg_pool2d,
+    [LAYER_RESHAPE] = &op_reshape,
+    [LAYER_MUL] = &op_mul,
+    [LAYER_CAT] = &op_cat,
 };
 
 static const struct loss_def *const losses[] = {

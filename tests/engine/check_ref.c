@@ -172,15 +172,111 @@ START_TEST(batch_norm)
 }
 END_TEST
 
+START_TEST(layer_norm)
+{
+    static const struct layer_norm_attr attr = {1e-3, 2};
+    struct shape x = SHAPE(3, 2, 2, 3), normalized = SHAPE(2, 3), lead = SHAPE(3, 2);
+    struct probe y = {.node.attr = &attr}, g = y;
+    add_in(&y, x), add_in(&y, normalized), add_in(&y, normalized);
+    add_out(&y, x), add_out(&y, lead), add_out(&y, lead);
+    run("layer_norm", &y);
+    add_in(&g, x), add_in(&g, x), add_in(&g, normalized), add_in(&g, lead), add_in(&g, lead);
+    add_out(&g, x), add_out(&g, normalized), add_out(&g, normalized);
+    set_copy(&g, 0, y.in[0]), set_direction(&g, 1), set_copy(&g, 2, y.in[1]);
+    set_copy(&g, 3, y.out[1]), set_copy(&g, 4, y.out[2]);
+    run("layer_norm_grad", &g);
+    for (int k = 0; k < 3; k++)
+        check_input("layer_norm", &y, k, g.out[k]);
+    probe_free(&y), probe_free(&g);
+}
+END_TEST
+
+/* The gradient of one of mul's inputs is mul of the output's and of the others. */
+START_TEST(mul)
+{
+    struct shape x = SHAPE(3, 5);
+    struct probe y = {0}, g = y;
+    add_in(&y, x), add_in(&y, x), add_in(&y, x), add_out(&y, x);
+    add_in(&g, x), add_in(&g, x), add_in(&g, x), add_out(&g, x);
+    set_direction(&g, 0), set_copy(&g, 1, y.in[0]), set_copy(&g, 2, y.in[2]);
+    run("mul", &g);
+    check_input("mul", &y, 1, g.out[0]);
+    probe_free(&y), probe_free(&g);
+}
+END_TEST
+
+/* The gradient of one of cat's inputs is a slice. */
+START_TEST(cat)
+{
+    static const struct cat_attr attr = {.part = {{1, 0}, {1, 2}, {1, 5}}};
+    struct probe y = {.node.attr = &attr}, g = {.node.attr = &attr.part[1]};
+    struct shape whole = SHAPE(2, 6, 2);
+    add_in(&y, SHAPE(2, 2, 2)), add_in(&y, SHAPE(2, 3, 2)), add_in(&y, SHAPE(2, 1, 2));
+    add_out(&y, whole);
+    add_in(&g, whole), add_out(&g, SHAPE(2, 3, 2)), set_direction(&g, 0);
+    run("slice", &g);
+    check_input("cat", &y, 1, g.out[0]);
+    probe_free(&y), probe_free(&g);
+}
+END_TEST
+
 /* Ops of one input: the gradient takes the direction at `at_direction`, and at the other place the
  * forward's output `saved`. */
+enum { SAVED_INPUT = -2 };
+
 static const struct unary_row {
     const char *op, *grad;
     const void *attr;
     struct shape x, y;
     int at_direction;
-    int saved; /* -1: nothing */
+    int saved; /* -1: nothing; SAVED_INPUT: the input instead */
 } unary_rows[] = {
+    {"gelu",
+     "gelu_grad",
+     &(const struct gelu_attr){false},
+     {2, {3, 5}},
+     {2, {3, 5}},
+     1,
+     SAVED_INPUT},
+    {"gelu",
+     "gelu_grad",
+     &(const struct gelu_attr){true},
+     {2, {3, 5}},
+     {2, {3, 5}},
+     1,
+     SAVED_INPUT},
+    {"silu", "silu_grad", NULL, {2, {3, 5}}, {2, {3, 5}}, 1, SAVED_INPUT},
+    {"sigmoid", "sigmoid_grad", NULL, {2, {3, 5}}, {2, {3, 5}}, 1, 0},
+    {"tanh", "tanh_grad", NULL, {2, {3, 5}}, {2, {3, 5}}, 1, 0},
+    {"softmax", "softmax_grad", &(const struct softmax_attr){1}, {2, {3, 5}}, {2, {3, 5}}, 1, 0},
+    {"softmax",
+     "softmax_grad",
+     &(const struct softmax_attr){1},
+     {3, {2, 4, 3}},
+     {3, {2, 4, 3}},
+     1,
+     0},
+    {"log_softmax",
+     "log_softmax_grad",
+     &(const struct softmax_attr){2},
+     {4, {2, 2, 3, 2}},
+     {4, {2, 2, 3, 2}},
+     1,
+     0},
+    {"avg_pool2d",
+     "avg_pool2d_grad",
+     &(const struct avg_pool2d_attr){{3, 2}, {2, 1}, {1, 1}, true, 0},
+     {4, {2, 2, 6, 4}},
+     {4, {2, 2, 4, 5}}, /* ceil_mode */
+     0,
+     -1},
+    {"avg_pool2d",
+     "avg_pool2d_grad",
+     &(const struct avg_pool2d_attr){{3, 3}, {2, 2}, {1, 1}, false, 0},
+     {4, {1, 2, 5, 6}},
+     {4, {1, 2, 3, 3}},
+     0,
+     -1},
     {"relu", "relu_grad", NULL, {2, {3, 5}}, {2, {3, 5}}, 1, 0},
     {"dropout",
      "dropout_grad",
@@ -212,9 +308,9 @@ START_TEST(unary)
     add_in(&y, r->x), add_out(&y, r->y), add_out(&y, r->y);
     run(r->op, &y);
     add_in(&g, r->y), add_out(&g, r->x);
-    if (r->saved >= 0) {
+    if (r->saved != -1) {
         add_in(&g, r->y);
-        set_copy(&g, 1 - r->at_direction, y.out[r->saved]);
+        set_copy(&g, 1 - r->at_direction, r->saved == SAVED_INPUT ? y.in[0] : y.out[r->saved]);
     }
     set_direction(&g, r->at_direction);
     run(r->grad, &g);
@@ -253,6 +349,9 @@ int main(void)
     tcase_add_loop_test(tcase, conv2d, 0, ROWS(conv_rows));
     tcase_add_test(tcase, linear);
     tcase_add_loop_test(tcase, batch_norm, 0, 2);
+    tcase_add_test(tcase, layer_norm);
+    tcase_add_test(tcase, mul);
+    tcase_add_test(tcase, cat);
     tcase_add_loop_test(tcase, unary, 0, ROWS(unary_rows));
     tcase_add_test(tcase, losses);
     return checks_run(suite);

@@ -214,8 +214,8 @@ static void compare(const struct bench *bench, const char *what, int index,
         double a = element(memory, tensor->dtype, i), b = tensor->reference[i];
         if (isnan(a) && isnan(b))
             continue;
-        ck_assert_msg(!isnan(a), "%s: %s %d: element %lld is NaN", bench->name, what, index,
-                      (long long)i);
+        ck_assert_msg(!isnan(a) && !isnan(b), "%s: %s %d: element %lld is %g, not %g", bench->name,
+                      what, index, (long long)i, a, b);
         if (a == b)
             continue;
         largest = fmax(largest, fabs(b));

@@ -1,5 +1,5 @@
-/* The whole engine against PyTorch: the cases of generate.py, trained here on one and on two
- * devices.
+/* The whole engine against PyTorch: the cases of the generators here, trained here on one and on
+ * two devices.
  *
  * Losses must agree to 1e-5 relative, each tensor to max|a-b| <= 1e-5 * max|b|, counts exactly. The
  * paths in the documents are relative to tests/golden, where the test runs. */
@@ -17,8 +17,8 @@
 #include "tests/lib/checks.h"
 
 static const char *const cases[] = {
-    "mlp-plain", "mlp-momentum", "mlp-nesterov", "mlp-mse",
-    "cnn-plain", "cnn-momentum", "cnn-nesterov",
+    "mlp-plain",    "mlp-momentum", "mlp-nesterov", "mlp-mse", "cnn-plain",
+    "cnn-momentum", "cnn-nesterov", "activations",  "planes", /* generate_layers.py */
 };
 enum { N_CASES = sizeof cases / sizeof cases[0], MAX_STEPS = 16 };
 static const double tolerance = 1e-5;

@@ -16,3 +16,9 @@ EXTRA_DIST += \
 	tests/golden/cnn-plain.json tests/golden/cnn-plain-1-final.safetensors tests/golden/cnn-plain-2-final.safetensors \
 	tests/golden/cnn-momentum.json tests/golden/cnn-momentum-1-final.safetensors tests/golden/cnn-momentum-2-final.safetensors \
 	tests/golden/cnn-nesterov.json tests/golden/cnn-nesterov-1-final.safetensors tests/golden/cnn-nesterov-2-final.safetensors
+EXTRA_DIST += tests/golden/generate_layers.py
+EXTRA_DIST += \
+	tests/golden/activations-inputs.idx tests/golden/activations-targets.idx tests/golden/activations-initial.safetensors \
+	tests/golden/activations.json tests/golden/activations-1-final.safetensors tests/golden/activations-2-final.safetensors \
+	tests/golden/planes-inputs.idx tests/golden/planes-targets.idx tests/golden/planes-initial.safetensors \
+	tests/golden/planes.json tests/golden/planes-1-final.safetensors tests/golden/planes-2-final.safetensors

@@ -98,25 +98,7 @@ static int grad_run(void *state, const struct kernel_args *args, struct err *err
     return 0;
 }
 
-/* The output lies as the input comes. */
-static int query(const struct node *node, const struct layout *const *in, struct arena *arena,
-                 struct kernel_choice *ret_choice, struct err *err)
-{
-    struct kernel_choice choice;
-    int rc = own_query_plain(node, in, arena, &choice, err);
-    if (rc)
-        return rc;
-    if (in[0]->block) {
-        choice.in[0] = in[0];
-        choice.out[0] = layout_blocked(arena, &node->out[0]->shape, in[0]->block);
-    }
-    if (!choice.out[0])
-        return err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
-    *ret_choice = choice;
-    return 0;
-}
-
-const struct kernel kernel_adaptive_avg_pool2d = {"adaptive_avg_pool2d", query, own_create,
-                                                  forward_run, own_destroy};
-const struct kernel kernel_adaptive_avg_pool2d_grad = {"adaptive_avg_pool2d_grad", query,
-                                                       own_create, grad_run, own_destroy};
+const struct kernel kernel_adaptive_avg_pool2d = {"adaptive_avg_pool2d", own_query_resized,
+                                                  own_create, forward_run, own_destroy};
+const struct kernel kernel_adaptive_avg_pool2d_grad = {
+    "adaptive_avg_pool2d_grad", own_query_resized, own_create, grad_run, own_destroy};

@@ -75,18 +75,7 @@ static int dropout_run(void *state, const struct kernel_args *args, struct err *
     return 0;
 }
 
-/* As x comes, unless that has padded channels, which the loop over elements would leave unwritten.
- */
-static int dropout_query(const struct node *node, const struct layout *const *in,
-                         struct arena *arena, struct kernel_choice *ret_choice, struct err *err)
-{
-    struct grid grid;
-    if (!layout_grid(in[0], &grid) || grid.channels % grid.block != 0)
-        return own_query_plain(node, in, arena, ret_choice, err);
-    return own_query_elementwise(node, in, arena, ret_choice, err);
-}
-
-const struct kernel kernel_dropout = {"dropout", dropout_query, own_create, dropout_run,
+const struct kernel kernel_dropout = {"dropout", own_query_dense, own_create, dropout_run,
                                       own_destroy};
-const struct kernel kernel_dropout_grad = {"dropout_grad", dropout_query, own_create, dropout_run,
+const struct kernel kernel_dropout_grad = {"dropout_grad", own_query_dense, own_create, dropout_run,
                                            own_destroy};

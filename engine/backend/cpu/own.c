@@ -72,3 +72,34 @@ int own_query_elementwise(const struct node *node, const struct layout *const *i
     *ret_choice = choice;
     return 0;
 }
+
+int own_query_dense(const struct node *node, const struct layout *const *in, struct arena *arena,
+                    struct kernel_choice *ret_choice, struct err *err)
+{
+    struct kernel_choice choice;
+    struct grid grid;
+    int rc = own_query_elementwise(node, in, arena, &choice, err);
+    if (rc)
+        return rc;
+    if (!layout_grid(choice.in[0], &grid) || grid.channels % grid.block != 0)
+        return own_query_plain(node, in, arena, ret_choice, err);
+    *ret_choice = choice;
+    return 0;
+}
+
+int own_query_resized(const struct node *node, const struct layout *const *in, struct arena *arena,
+                      struct kernel_choice *ret_choice, struct err *err)
+{
+    struct kernel_choice choice;
+    int rc = own_query_plain(node, in, arena, &choice, err);
+    if (rc)
+        return rc;
+    if (in[0]->block) {
+        choice.in[0] = in[0];
+        choice.out[0] = layout_blocked(arena, &node->out[0]->shape, in[0]->block);
+    }
+    if (!choice.out[0])
+        return err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
+    *ret_choice = choice;
+    return 0;
+}

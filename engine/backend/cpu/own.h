@@ -33,4 +33,13 @@ int own_query_plain(const struct node *node, const struct layout *const *in, str
 int own_query_elementwise(const struct node *node, const struct layout *const *in,
                           struct arena *arena, struct kernel_choice *ret_choice, struct err *err);
 
+/* The same, but all plain where the first has padded channels or is no grid: for kernels that must
+ * not touch what fills up a block. Errors: ERR_NOMEM. */
+int own_query_dense(const struct node *node, const struct layout *const *in, struct arena *arena,
+                    struct kernel_choice *ret_choice, struct err *err);
+/* Of a node with one input and one output of other height and width: the output lies as the input
+ * comes, in blocks of the same channels. Errors: ERR_NOMEM. */
+int own_query_resized(const struct node *node, const struct layout *const *in, struct arena *arena,
+                      struct kernel_choice *ret_choice, struct err *err);
+
 #endif

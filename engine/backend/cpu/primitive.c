@@ -191,6 +191,62 @@ int primitive_batch_norm(dnnl_engine_t engine, dnnl_prop_kind_t kind, const stru
     return rc;
 }
 
+/* The slope of swish; the others have none. */
+static dnnl_status_t eltwise_op(dnnl_prop_kind_t kind, dnnl_alg_kind_t algorithm,
+                                const struct layout *x, dnnl_eltwise_desc_t *ret_op)
+{
+    if (kind == dnnl_backward_data)
+        return dnnl_eltwise_backward_desc_init(ret_op, algorithm, &x->memory, &x->memory, 1, 0);
+    return dnnl_eltwise_forward_desc_init(ret_op, kind, algorithm, &x->memory, 1, 0);
+}
+
+int primitive_eltwise(dnnl_engine_t engine, dnnl_prop_kind_t kind, dnnl_alg_kind_t algorithm,
+                      const struct layout *x, dnnl_primitive_desc_t *ret_desc, struct err *err)
+{
+    dnnl_eltwise_desc_t forward, op;
+    dnnl_primitive_desc_t hint = NULL;
+    int rc =
+        status_check(eltwise_op(dnnl_forward_training, algorithm, x, &forward), "eltwise", err);
+    if (rc == 0)
+        rc = status_check(eltwise_op(kind, algorithm, x, &op), "eltwise", err);
+    if (rc == 0)
+        rc = forward_hint(engine, kind, &forward, &hint, err);
+    if (rc == 0)
+        rc = pick(engine, &op, hint, "eltwise", ret_desc, err);
+    dnnl_primitive_desc_destroy(hint);
+    return rc;
+}
+
+static dnnl_status_t layer_norm_op(dnnl_prop_kind_t kind, const struct layout *x,
+                                   const struct layout *statistics, double eps, unsigned flags,
+                                   dnnl_layer_normalization_desc_t *ret_op)
+{
+    if (kind == dnnl_backward || kind == dnnl_backward_data)
+        return dnnl_layer_normalization_backward_desc_init(ret_op, kind, &x->memory, &x->memory,
+                                                           &statistics->memory, (float)eps, flags);
+    return dnnl_layer_normalization_forward_desc_init(ret_op, kind, &x->memory, &statistics->memory,
+                                                      (float)eps, flags);
+}
+
+int primitive_layer_norm(dnnl_engine_t engine, dnnl_prop_kind_t kind, const struct layout *x,
+                         const struct layout *statistics, double eps, unsigned flags,
+                         dnnl_primitive_desc_t *ret_desc, struct err *err)
+{
+    dnnl_layer_normalization_desc_t forward, op;
+    dnnl_primitive_desc_t hint = NULL;
+    int rc = status_check(layer_norm_op(dnnl_forward_training, x, statistics, eps, flags, &forward),
+                          "layer normalization", err);
+    if (rc == 0)
+        rc = status_check(layer_norm_op(kind, x, statistics, eps, flags, &op),
+                          "layer normalization", err);
+    if (rc == 0)
+        rc = forward_hint(engine, kind, &forward, &hint, err);
+    if (rc == 0)
+        rc = pick(engine, &op, hint, "layer normalization", ret_desc, err);
+    dnnl_primitive_desc_destroy(hint);
+    return rc;
+}
+
 int primitive_reorder(dnnl_engine_t engine, const dnnl_memory_desc_t *from,
                       const dnnl_memory_desc_t *to, dnnl_primitive_desc_t *ret_desc,
                       struct err *err)

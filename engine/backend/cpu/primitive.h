@@ -37,6 +37,16 @@ int primitive_inner_product(dnnl_engine_t engine, dnnl_prop_kind_t kind,
 int primitive_batch_norm(dnnl_engine_t engine, dnnl_prop_kind_t kind, const struct layout *x,
                          double eps, bool affine, dnnl_primitive_desc_t *ret_desc, struct err *err);
 
+/* kind: dnnl_forward_training, dnnl_backward_data. All tensors lie as `x`. */
+int primitive_eltwise(dnnl_engine_t engine, dnnl_prop_kind_t kind, dnnl_alg_kind_t algorithm,
+                      const struct layout *x, dnnl_primitive_desc_t *ret_desc, struct err *err);
+
+/* kind: dnnl_forward_training, dnnl_forward_inference, dnnl_backward, dnnl_backward_data. Rows of
+ * x [N, F], plain, each with a mean and a variance [N]; flags: dnnl_use_scale, dnnl_use_shift. */
+int primitive_layer_norm(dnnl_engine_t engine, dnnl_prop_kind_t kind, const struct layout *x,
+                         const struct layout *statistics, double eps, unsigned flags,
+                         dnnl_primitive_desc_t *ret_desc, struct err *err);
+
 int primitive_reorder(dnnl_engine_t engine, const dnnl_memory_desc_t *from,
                       const dnnl_memory_desc_t *to, dnnl_primitive_desc_t *ret_desc,
                       struct err *err);

@@ -1,0 +1,115 @@
+/* check_devices.c: for models that hold every kind of layer: one device and several train alike,
+ * and a job that is stopped and resumed ends in the same bits. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/safetensors.h"
+#include "tests/engine/run_job.h"
+#include "tests/lib/checks.h"
+
+static const char *const models[] = {
+    "'input': {'shape': [6]}, 'layers': ["
+    "{'type': 'Linear', 'out_features': 8}, {'type': 'GELU'},"
+    "{'type': 'Linear', 'out_features': 8}, {'type': 'GELU', 'approximate': 'tanh'},"
+    "{'type': 'Linear', 'out_features': 8}, {'type': 'SiLU', 'name': 'silu'},"
+    "{'type': 'Sigmoid', 'name': 'gate'}, {'type': 'Tanh', 'name': 'tanh', 'inputs': ['silu']},"
+    "{'type': 'Mul', 'inputs': ['gate', 'tanh', 'silu']}, {'type': 'LayerNorm'},"
+    "{'type': 'Linear', 'out_features': 3}, {'type': 'LogSoftmax', 'dim': 1}]",
+    "'input': {'shape': [2, 6, 6]}, 'layers': ["
+    "{'type': 'Conv2d', 'name': 'a', 'out_channels': 16, 'kernel_size': 3},"
+    "{'type': 'AvgPool2d', 'name': 'b', 'kernel_size': 2},"
+    "{'type': 'Conv2d', 'name': 'c', 'out_channels': 16, 'kernel_size': 3, 'inputs': ['b'],"
+    " 'padding': 1},"
+    "{'type': 'Cat', 'dim': 1, 'inputs': ['b', 'c']}, {'type': 'Softmax', 'dim': 1},"
+    "{'type': 'Reshape', 'shape': [-1, 32]}, {'type': 'LayerNorm', 'normalized_shape': [4, 32]},"
+    "{'type': 'Flatten'}, {'type': 'Linear', 'out_features': 3}]",
+};
+enum { N_MODELS = sizeof models / sizeof models[0] };
+
+static const char *patch(int model)
+{
+    static char text[4096];
+    snprintf(text, sizeof text, "{'model': {%s}, 'train': {'epochs': 1, 'batch_size': 13}}",
+             models[model]);
+    return text;
+}
+
+static const char *place(int model, const char *name)
+{
+    static char paths[4][512];
+    static int turn;
+    char *path = paths[turn++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%d-%s", checks_scratch(), model, name);
+    return path;
+}
+
+static struct safetensors *open_weights(const char *output)
+{
+    char path[1024];
+    struct safetensors *file;
+    struct err err = ERR_INIT;
+    snprintf(path, sizeof path, "%s/weights.safetensors", output);
+    ck_assert_msg(safetensors_open(path, &file, &err) == 0, "%s", err.message);
+    return file;
+}
+
+/* Every tensor's max|a-b| / max|b| is at most `tolerance`. */
+static void compare(const char *ours, const char *wanted, double tolerance)
+{
+    struct safetensors *a = open_weights(ours), *b = open_weights(wanted);
+    ck_assert_uint_eq(safetensors_count(a), safetensors_count(b));
+    for (size_t i = 0; i < safetensors_count(b); i++) {
+        const struct safetensor *y = safetensors_at(b, i), *x = safetensors_find(a, y->name);
+        double worst = 0, largest = 0;
+        ck_assert_msg(x != NULL && y->dtype == DTYPE_F32, "%s", y->name);
+        for (size_t k = 0; k < y->bytes / sizeof(float); k++) {
+            double from = (double)((const float *)x->data)[k];
+            double to = (double)((const float *)y->data)[k];
+            worst = fmax(worst, fabs(from - to));
+            largest = fmax(largest, fabs(to));
+        }
+        ck_assert_msg(worst <= tolerance * largest, "%s: differs by %.3g of at most %.3g", y->name,
+                      worst, largest);
+    }
+    safetensors_close(a);
+    safetensors_close(b);
+}
+
+START_TEST(several_devices_train_as_one_does)
+{
+    static struct run_job one, several;
+    run_job_well(patch(_i), place(_i, "1"), 1, &one);
+    for (int n = 2; n <= 3; n++) {
+        const char *output = place(_i, n == 2 ? "2" : "3");
+        run_job_well(patch(_i), output, n, &several);
+        ck_assert_msg(fabs(several.progress.loss - one.progress.loss) <= 1e-6 * one.progress.loss,
+                      "%d devices: %.9g, one: %.9g", n, several.progress.loss, one.progress.loss);
+        compare(output, place(_i, "1"), 1e-5);
+    }
+}
+END_TEST
+
+START_TEST(a_resumed_job_ends_in_the_same_bits)
+{
+    static struct run_job whole, stopped, resumed;
+    run_job_well(patch(_i), place(_i, "whole"), 2, &whole);
+    run_job(patch(_i), place(_i, "parts"), 2, 3, &stopped);
+    ck_assert_int_eq(stopped.rc, ERR_CANCELLED);
+    run_job_well(patch(_i), place(_i, "parts"), 2, &resumed);
+    compare(place(_i, "parts"), place(_i, "whole"), 0);
+}
+END_TEST
+
+int main(void)
+{
+    checks_scratch(); /* one for all of the forked tests */
+    Suite *suite = suite_create("devices");
+    TCase *tcase = checks_case(suite, "layers", 60);
+    tcase_add_loop_test(tcase, several_devices_train_as_one_does, 0, N_MODELS);
+    tcase_add_loop_test(tcase, a_resumed_job_ends_in_the_same_bits, 0, N_MODELS);
+    int status = checks_run(suite);
+    checks_scratch_remove();
+    return status;
+}
