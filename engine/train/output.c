@@ -19,29 +19,63 @@ static int output_errno(struct err *err, int errnum, const char *what, const cha
     return err_set(err, ERR_OUTPUT, "%s %s: %s", what, path, strerror(errnum));
 }
 
+/* Removes the directories that were made, from the deepest up; those in use stay. */
+static void remove_made(const char *deepest, size_t made)
+{
+    char path[LIMIT_PATH_BYTES];
+    snprintf(path, sizeof path, "%s", deepest);
+    for (char *end = path; end != NULL && made > 0 && rmdir(path) == 0; made--) {
+        end = strrchr(path, '/');
+        if (end != NULL)
+            *end = '\0';
+    }
+}
+
+/* mkdir, made to last as far as the directory above it may be read; 0 or an errno. */
+static int make_dir(const char *path)
+{
+    char parent[LIMIT_PATH_BYTES];
+    const char *slash = strrchr(path, '/');
+    if (mkdir(path, 0777) < 0)
+        return errno;
+    snprintf(parent, sizeof parent, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
+             slash == NULL ? "." : path);
+    file_sync_dir(parent, &(struct err)ERR_INIT);
+    return 0;
+}
+
 /* mkdir -p; *ret_made counts what was missing. */
 static int make_dirs(const char *path, size_t *ret_made, struct err *err)
 {
     char part[LIMIT_PATH_BYTES];
     struct stat st;
-    *ret_made = 0;
-    for (size_t i = 1;; i++) {
+    size_t made = 0, deepest = 0;
+    int rc = 0;
+    for (size_t i = 1; rc == 0; i++) {
         if (path[i] != '/' && path[i] != '\0')
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        int failed = path[i - 1] == '/' || mkdir(part, 0777) == 0 ? 0 : errno;
-        *ret_made += path[i - 1] != '/' && failed == 0;
-        /* A read-only file system refuses what is there already, too. */
-        if (failed != 0 && failed != EEXIST && stat(part, &st) < 0)
-            return output_errno(err, failed, "cannot make the output directory", path);
+        int errnum = path[i - 1] != '/' ? make_dir(part) : EEXIST;
+        if (errnum == 0) {
+            made++;
+            deepest = i;
+        } else if (errnum != EEXIST && stat(part, &st) < 0) { /* EROFS also where it is there */
+            rc = output_errno(err, errnum, "cannot make the output directory", path);
+        }
         if (path[i] == '\0')
             break;
     }
-    if (stat(path, &st) < 0)
-        return output_errno(err, errno, "cannot use the output directory", path);
-    if (!S_ISDIR(st.st_mode))
-        return output_errno(err, ENOTDIR, "cannot use the output directory", path);
+    if (rc == 0 && stat(path, &st) < 0)
+        rc = output_errno(err, errno, "cannot use the output directory", path);
+    else if (rc == 0 && !S_ISDIR(st.st_mode))
+        rc = output_errno(err, ENOTDIR, "cannot use the output directory", path);
+    if (rc != 0) {
+        part[deepest] = '\0';
+        remove_made(part, made);
+        return rc;
+    }
+    *ret_made = made;
     return 0;
 }
 
@@ -98,15 +132,6 @@ static int write_holder(const struct output *output, const char *job_name, struc
     return 0;
 }
 
-/* Removes the directories that were made, from the deepest up; those in use stay. */
-static void remove_made(const struct output *output)
-{
-    char path[LIMIT_PATH_BYTES];
-    strcpy(path, output->path);
-    for (size_t i = 0; i < output->made && rmdir(path) == 0; i++)
-        *strrchr(path, '/') = '\0';
-}
-
 int output_open(const char *path, const char *job_name, struct output *ret_output, struct err *err)
 {
     struct output output = {.lock = -1};
@@ -128,7 +153,7 @@ int output_open(const char *path, const char *job_name, struct output *ret_outpu
     if (output.lock >= 0)
         output_abandon(&output);
     else
-        remove_made(&output);
+        remove_made(output.path, output.made);
     return rc;
 }
 
@@ -144,7 +169,7 @@ void output_abandon(struct output *output)
     char path[LIMIT_PATH_BYTES];
     if (output->made > 0 && lock_path(output, path, &(struct err)ERR_INIT) == 0) {
         unlink(path); /* while it is locked */
-        remove_made(output);
+        remove_made(output->path, output->made);
     }
     output_close(output);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -407,8 +408,32 @@ START_TEST(an_output_that_cannot_be_used)
     ck_failed(ERR_OUTPUT, "", "Not a directory");
     run_job("{}", place("file/below"), 1, 0, &run);
     ck_failed(ERR_OUTPUT, "", "Not a directory");
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%0300d", place("made/on the way"), 0);
+    run_job("{}", path, 1, 0, &run);
+    ck_failed(ERR_OUTPUT, "", "File name too long");
+    ck_assert(!exists(checks_scratch(), "made"));
+    ck_assert_int_eq(chdir(checks_scratch()), 0);
+    snprintf(path, sizeof path, "made/%0300d", 0);
+    run_job("{}", path, 1, 0, &run);
+    ck_failed(ERR_OUTPUT, "", "File name too long");
+    ck_assert(!exists(checks_scratch(), "made"));
     run_job("{}", "/proc/self/out", 1, 0, &run);
     ck_failed(ERR_OUTPUT, "", "cannot make the output directory /proc/self/out");
+}
+END_TEST
+
+/* A user who may not write to the root directory is told so. */
+START_TEST(an_output_without_the_right_to_make_it)
+{
+    uid_t before = geteuid();
+    if (before == 0)
+        ck_assert_int_eq(seteuid(65534), 0);
+    run_job("{}", "/traind-test-output", 1, 0, &run);
+    ck_assert_int_eq(seteuid(before), 0);
+    prctl(PR_SET_DUMPABLE, 1); /* as before; LeakSanitizer wants to look */
+    ck_failed(ERR_OUTPUT, "", "cannot make the output directory /traind-test-output: ");
+    ck_assert_ptr_null(strstr(run.err.message, "No such file"));
 }
 END_TEST
 
@@ -467,6 +492,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_job_that_cannot_begin_leaves_nothing, 0,
                         sizeof hopeless / sizeof hopeless[0]);
     tcase_add_test(tcase, an_output_that_cannot_be_used);
+    tcase_add_test(tcase, an_output_without_the_right_to_make_it);
     tcase_add_test(tcase, logs_and_validates_as_asked);
     tcase_add_test(tcase, a_plan_touches_nothing);
     return checks_run(suite);
