@@ -215,7 +215,7 @@ static const struct field layer_rows[] = {
     {"inputs", FIELD_NAMES,
      "Names of earlier layers or of the model's inputs; the layer before if left out",
      .offset = offsetof(struct job_layer, inputs), .aux = offsetof(struct job_layer, n_inputs),
-     RANGE(1, LIMIT_LAYERS)},
+     RANGE(1, LIMIT_INPUTS)},
     {0},
 };
 

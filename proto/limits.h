@@ -14,7 +14,7 @@ enum {
     LIMIT_NAME_BYTES = 256,  /* a job's or a layer's name */
     LIMIT_PATH_BYTES = 4096, /* a path in a document */
     LIMIT_RANK = 6,          /* dimensions of a tensor, the batch included */
-    LIMIT_INPUTS = 8,        /* of a model */
+    LIMIT_INPUTS = 8,        /* of a model, of a layer */
     LIMIT_LAYERS = 10000,
     LIMIT_DEVICES = 64,
 };

@@ -54,9 +54,6 @@ static int find_inputs(const struct build *build, const struct job_layer *layer,
                        struct value **ret_in, int *ret_n, struct err *err)
 {
     int before = build->layer;
-    if (layer->n_inputs > NODE_MAX_IN)
-        return build_shape_error(build, layer, err, "it has %zu inputs, %d are allowed",
-                                 layer->n_inputs, NODE_MAX_IN);
     for (size_t i = 0; i < layer->n_inputs; i++) {
         ret_in[i] = find_output(build, before, layer->inputs[i]);
         if (ret_in[i] == NULL)
