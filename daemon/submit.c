@@ -14,7 +14,11 @@
 #include "proto/job.h"
 #include "proto/json.h"
 
-enum { UNFINISHED_MAX = 20000, KEY_BYTES = 256 };
+enum {
+    UNFINISHED_MAX = 20000,        /* jobs, of everybody */
+    UNFINISHED_MAX_PER_UID = 5000, /* of one user, that the others have room; not in user mode */
+    KEY_BYTES = 256,
+};
 
 struct submission {
     struct store_request base;
@@ -143,6 +147,20 @@ static void submission_done(struct store_request *base, const struct err *err)
 
 /* ── Before anything is written ── */
 
+static int check_room(struct daemon *daemon, uid_t uid, struct err *err)
+{
+    const struct jobs *jobs = &daemon->jobs;
+    size_t own = 0;
+    for (size_t i = 0; i < jobs->n; i++)
+        own += jobs->live[i]->record->uid == uid;
+    if (jobs->n >= UNFINISHED_MAX)
+        return err_set(err, ERR_BUSY, "%d jobs wait or run already", UNFINISHED_MAX);
+    if (own >= UNFINISHED_MAX_PER_UID && !daemon->config->user_mode)
+        return err_set(err, ERR_BUSY, "%d of your jobs wait or run already",
+                       UNFINISHED_MAX_PER_UID);
+    return 0;
+}
+
 static int check_caller(struct daemon *daemon, const struct call *call, struct err *err)
 {
     const struct config *config = daemon->config;
@@ -150,9 +168,7 @@ static int check_caller(struct daemon *daemon, const struct call *call, struct e
         return err_set(err, ERR_DENIED,
                        "jobs of root are off; submit as another user, or start traind with "
                        "--allow-root-jobs");
-    if (daemon->jobs.n >= UNFINISHED_MAX)
-        return err_set(err, ERR_BUSY, "%d jobs wait or run already", UNFINISHED_MAX);
-    return 0;
+    return check_room(daemon, call->peer.uid, err);
 }
 
 static int check_texts(const char *cwd, const char *key, struct err *err)

@@ -83,10 +83,41 @@ START_TEST(jobs_of_root_are_off_in_the_system_daemon)
 }
 END_TEST
 
+/* As many running jobs of this user as it takes; they hold nothing. */
+static void crowd(uid_t uid, int n)
+{
+    struct err err = ERR_INIT;
+    struct live *live;
+    for (int i = 0; i < n; i++) {
+        struct job_record *record = calloc(1, sizeof *record);
+        record->id = 1000 + i;
+        record->uid = uid;
+        record->state = STATE_RUNNING;
+        ck_assert_int_eq(jobs_add(box.daemon, record, &live, &err), 0);
+    }
+}
+
+START_TEST(one_user_leaves_room_for_the_others)
+{
+    struct client greedy, other;
+    box.config.user_mode = false;
+    crowd(65534, 5000);
+    client_open_as(&box, &greedy, 65534);
+    client_open_as(&box, &other, 65533);
+    json_t *params = json_pack("{s:o, s:s}", "job", box_document(1), "cwd", "/");
+    ck_assert_str_eq(client_error(&box, &greedy, "job.submit", params, "busy"),
+                     "5000 of your jobs wait or run already");
+    box_wait_open(&box, client_submit(&box, &other, 1));
+    client_close(&greedy);
+    client_close(&other);
+}
+END_TEST
+
 int main(void)
 {
     static const char *const names[] = {"others_see_that_a_job_is_there_and_no_more",
-                                        "jobs_of_root_are_off_in_the_system_daemon"};
+                                        "jobs_of_root_are_off_in_the_system_daemon",
+                                        "one_user_leaves_room_for_the_others"};
     if (geteuid() != 0)
         return checks_skip(names, sizeof names / sizeof *names, "only root can play two users");
     Suite *suite = suite_create("rights");
@@ -94,5 +125,6 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, others_see_that_a_job_is_there_and_no_more);
     tcase_add_test(tcase, jobs_of_root_are_off_in_the_system_daemon);
+    tcase_add_test(tcase, one_user_leaves_room_for_the_others);
     return checks_run(suite);
 }
