@@ -39,7 +39,8 @@ static int put_loss(struct job_record *record, int64_t step, double loss)
     const json_t *last = n > 0 ? json_array_get(record->losses, n - 1) : NULL;
     if (!isfinite(loss) || n >= (size_t)2 * JOURNAL_LOSSES)
         return 0;
-    if (last != NULL && step < json_integer_value(json_array_get(last, 0)) + stride)
+    /* Both are counts, so their difference fits whatever a user has reported. */
+    if (last != NULL && step - json_integer_value(json_array_get(last, 0)) < stride)
         return 0;
     return json_array_append_new(record->losses, json_pack("[I, f]", (json_int_t)step, loss));
 }

@@ -135,6 +135,19 @@ START_TEST(losses_are_thinned)
 }
 END_TEST
 
+/* A count is as large as its user likes. */
+START_TEST(the_largest_steps_are_only_steps)
+{
+    struct job_record *record = calloc(1, sizeof *record);
+    enter(record, "{\"type\":\"started\",\"steps\":9223372036854775807}", 1);
+    for (int i = 2; i < 4; i++)
+        enter(record, "{\"type\":\"progress\",\"step\":9223372036854775807,\"loss\":1.0}", i);
+    enter(record, "{\"type\":\"progress\",\"step\":0,\"loss\":1.0}", 4);
+    ck_assert_uint_eq(json_array_size(record->losses), 1);
+    job_record_free(record);
+}
+END_TEST
+
 START_TEST(a_bad_report_moves_only_the_offset)
 {
     struct job_record record = {.id = 1};
@@ -276,6 +289,7 @@ int main(void)
     tcase = checks_case(suite, "journal", 0);
     tcase_add_test(tcase, reports_become_progress);
     tcase_add_test(tcase, losses_are_thinned);
+    tcase_add_test(tcase, the_largest_steps_are_only_steps);
     tcase_add_test(tcase, a_bad_report_moves_only_the_offset);
     tcase = checks_case(suite, "verdict", 0);
     tcase_add_loop_test(tcase, verdict_of, 0, sizeof verdicts / sizeof verdicts[0]);
