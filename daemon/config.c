@@ -271,6 +271,15 @@ static int check(struct config *config, struct err *err)
     return find_groups(config, err);
 }
 
+int config_check_programs(const struct config *config, struct err *err)
+{
+    if (access(config->worker, X_OK) != 0)
+        return err_set(err, ERR_USAGE, "--worker: %s: %s", config->worker, strerror(errno));
+    if (access(config->shim, X_OK) != 0)
+        return err_set(err, ERR_USAGE, "--shim: %s: %s", config->shim, strerror(errno));
+    return 0;
+}
+
 int config_read(int argc, char **argv, struct config *ret_config, struct err *err)
 {
     *ret_config = (struct config){.grace_s = 10};

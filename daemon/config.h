@@ -33,6 +33,9 @@ struct config {
 int config_read(int argc, char **argv, struct config *ret_config, struct err *err);
 void config_done(struct config *config);
 
+/* Are worker and shim there? Without them every job would fail. Errors: ERR_USAGE. */
+int config_check_programs(const struct config *config, struct err *err);
+
 /* The text of --help. */
 const char *config_usage(void);
 /* What --check-config prints, on standard output. */

@@ -2,8 +2,12 @@
 #include "daemon/log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +20,19 @@ static const struct {
     [LOG_LEVEL_INFO] = {"info", 6},
 };
 
+/* Does standard error go to journald itself (systemd.exec(5))? The variable alone says little: a
+ * terminal of a session that systemd started may have inherited it. */
+static bool to_journal(void)
+{
+    struct stat st;
+    char is[64];
+    const char *stream = getenv("JOURNAL_STREAM");
+    if (stream == NULL || fstat(STDERR_FILENO, &st) != 0)
+        return false;
+    snprintf(is, sizeof is, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+    return strcmp(is, stream) == 0;
+}
+
 static size_t clamp(int n, size_t room)
 {
     return n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
@@ -23,7 +40,7 @@ static size_t clamp(int n, size_t room)
 
 static size_t prefix(char *line, size_t size, enum log_level level)
 {
-    if (getenv("JOURNAL_STREAM") != NULL)
+    if (to_journal())
         return clamp(snprintf(line, size, "<%d>", levels[level].priority), size);
     struct timespec now;
     struct tm tm;

@@ -1,6 +1,6 @@
 /* log.h: the daemon's own log, on standard error. Any thread.
  *
- * Under systemd (JOURNAL_STREAM) a line begins with "<N>", which journald takes as its priority;
+ * Where that is the journal's a line begins with "<N>", which journald takes as its priority;
  * elsewhere with the time and the level's name.
  */
 #ifndef DAEMON_LOG_H

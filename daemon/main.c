@@ -1,8 +1,8 @@
 /* main.c: traind's entry: settings, signals, the loop. Exit status: 0 stopped, 1 failed, 2 usage.
  */
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -25,6 +25,13 @@ static void on_signal(uv_signal_t *handle, int signum)
     daemon_stop(handle->data);
 }
 
+/* Was it ignored when we were started (nohup, a shell's background job)? Then it stays so. */
+static bool is_ignored(int signum)
+{
+    struct sigaction action;
+    return sigaction(signum, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 /* The handles do not keep the loop alive: it ends when the daemon has closed its own. */
 static void catch_signals(uv_loop_t *loop, uv_signal_t handles[N_SIGNALS], struct daemon *daemon)
 {
@@ -32,7 +39,8 @@ static void catch_signals(uv_loop_t *loop, uv_signal_t handles[N_SIGNALS], struc
     for (int i = 0; i < N_SIGNALS; i++) {
         uv_signal_init(loop, &handles[i]);
         handles[i].data = daemon;
-        uv_signal_start(&handles[i], on_signal, stop_signals[i]);
+        if (!is_ignored(stop_signals[i]))
+            uv_signal_start(&handles[i], on_signal, stop_signals[i]);
         uv_unref((uv_handle_t *)&handles[i]);
     }
 }
@@ -95,6 +103,8 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     umask(077);
     int rc = config_read(argc, argv, &config, &err);
+    if (rc == 0 && !config.show_help && !config.show_version)
+        rc = config_check_programs(&config, &err);
     if (rc == 0 && config.show_help)
         fputs(config_usage(), stdout);
     else if (rc == 0 && config.show_version)
@@ -108,7 +118,9 @@ int main(int argc, char **argv)
     if (rc == 0)
         rc = flush(&err);
     config_done(&config);
-    if (rc < 0)
+    if (rc == ERR_USAGE) /* to whoever typed it, not to the log */
+        fprintf(stderr, "traind: %s\n", err.message);
+    else if (rc < 0)
         log_error("%s", err.message);
     return rc < 0 ? err_exit_status(rc) : rc;
 }

@@ -64,12 +64,14 @@ class Connection:
 
 
 class Box:
-    def __init__(self, folder, devices=2, options=()):
+    def __init__(self, folder, devices=2, options=(), before=None, environment=None):
         self.folder = folder
         self.path = os.path.join(folder, "s")
         self.state = os.path.join(folder, "state")
         self.devices = devices
         self.options = list(options)
+        self.before = before  # in the daemon's process, before it is traind
+        self.environment = {**os.environ, **(environment or {})}
         self.program = TRAIND
         self.mode = ["--user"]
         self.process = None
@@ -80,7 +82,8 @@ class Box:
         self.process = subprocess.Popen(
             [self.program, *self.mode, "--socket", self.path, "--state", self.state,
              "--cpu-devices", str(self.devices), *self.options],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder)
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env=self.environment,
+            preexec_fn=self.before)
         log.close()
         end = time.monotonic() + LIMIT
         while True:
