@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include <uv.h>
 
 #include "daemon/listen.h"
@@ -146,8 +145,7 @@ int daemon_free(struct daemon *daemon)
     inventory_free(daemon->inventory);
     store_close(daemon->opened);
     listener_close(daemon->listener);
-    if (daemon->lock_fd >= 0)
-        close(daemon->lock_fd);
+    statedir_close(daemon->lock_fd);
     free(daemon);
     return status;
 }

@@ -34,6 +34,8 @@ static int load(const char *dir, const char *name, json_t **ret_root, struct err
     int fd = open_in(dir, name, O_RDONLY);
     if (fd < 0 && errno == ENOENT)
         return err_set(err, ERR_NOT_FOUND, "%s/%s does not exist", dir, name);
+    if (fd < 0 && proc_is_short(errno))
+        return err_set(err, ERR_NOMEM, "%s/%s: %s", dir, name, strerror(errno));
     if (fd < 0)
         return err_errno(err, errno, "%s/%s", dir, name);
     ssize_t n = read(fd, text, sizeof text);
@@ -121,6 +123,8 @@ static bool lock_is_free(const char *dir)
     if (fd < 0)
         return errno == ENOENT;
     bool is_free = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    if (is_free) /* said aloud: a child that is just being started may have a copy of `fd` */
+        flock(fd, LOCK_UN);
     close(fd);
     return is_free;
 }

@@ -9,7 +9,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { LOCK_LIMIT_MS = 500, LOCK_TRIES = 25 };
 
 static int make(const char *path, mode_t mode, struct err *err)
 {
@@ -46,6 +49,19 @@ static int check_owned(const char *path, struct err *err)
     return 0;
 }
 
+/* A daemon that was killed while it started a shim leaves its descriptors to that child until the
+ * exec, so the lock may outlive it by a moment. */
+static int lock_soon(int fd)
+{
+    const struct timespec pause = {.tv_nsec = LOCK_LIMIT_MS * 1000000L / LOCK_TRIES};
+    for (int i = 1; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+            return -1;
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
 static int take_lock(const char *state, int *ret_fd, struct err *err)
 {
     char path[PATH_MAX];
@@ -53,7 +69,7 @@ static int take_lock(const char *state, int *ret_fd, struct err *err)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_errno(err, errno, "%s", path);
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+    if (lock_soon(fd) == 0) {
         *ret_fd = fd;
         return 0;
     }
@@ -76,6 +92,14 @@ int statedir_open(const char *path, int *ret_fd, struct err *err)
     if (rc == 0)
         rc = make(jobs, 0700, err);
     return rc != 0 ? rc : take_lock(path, ret_fd, err);
+}
+
+void statedir_close(int fd)
+{
+    if (fd < 0)
+        return;
+    flock(fd, LOCK_UN); /* for a child that is just being started and has a copy */
+    close(fd);
 }
 
 const char *statedir_job(const char *state, int64_t id, const char *file, char *buf, size_t size)

@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -108,12 +110,49 @@ START_TEST(the_state_directory_is_ours_alone)
     ck_assert_int_eq(st.st_mode & 07777, 0700);
     ck_assert_int_eq(statedir_open(path, &second, &err), ERR_BUSY);
     ck_assert_int_eq(second, -1);
-    close(first);
+    statedir_close(first);
     ck_assert_int_eq(statedir_open(path, &second, &err), 0);
-    close(second);
+    statedir_close(second);
     chmod(path, 0755);
     ck_assert_int_eq(statedir_open(path, &second, &err), ERR_IO);
     ck_assert_ptr_nonnull(strstr(err.message, "others can enter it"));
+}
+END_TEST
+
+/* A copy of a dead daemon's lock, in a process that is gone as soon as somebody opens the file. */
+static pid_t hold_until_opened(const char *state)
+{
+    char lock[PATH_MAX + 8], event[512];
+    int fd, ready[2];
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(statedir_open(state, &fd, &err), 0);
+    snprintf(lock, sizeof lock, "%s/lock", state);
+    ck_assert_int_eq(pipe(ready), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int inotify = inotify_init();
+        inotify_add_watch(inotify, lock, IN_OPEN);
+        close(ready[1]); /* tells that it watches */
+        _exit(read(inotify, event, sizeof event) > 0 ? 0 : 1);
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], event, 1), 0);
+    close(ready[0]);
+    close(fd); /* as a crash does: without an unlock */
+    return pid;
+}
+
+START_TEST(a_lock_that_outlives_its_daemon_by_a_moment_is_waited_for)
+{
+    char path[PATH_MAX];
+    struct err err = ERR_INIT;
+    int fd = -1, status;
+    snprintf(path, sizeof path, "%s/a", checks_scratch());
+    pid_t holder = hold_until_opened(path);
+    ck_assert_msg(statedir_open(path, &fd, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(waitpid(holder, &status, 0), holder);
+    ck_assert_int_eq(status, 0);
+    statedir_close(fd);
 }
 END_TEST
 
@@ -213,6 +252,7 @@ int main(void)
     tcase = checks_case(suite, "files", 0);
     tcase_add_checked_fixture(tcase, NULL, teardown);
     tcase_add_test(tcase, the_state_directory_is_ours_alone);
+    tcase_add_test(tcase, a_lock_that_outlives_its_daemon_by_a_moment_is_waited_for);
     tcase_add_test(tcase, a_stale_socket_is_replaced_and_a_live_one_is_not);
     tcase_add_test(tcase, a_file_in_the_sockets_place_is_left_alone);
     tcase_add_test(tcase, a_directory_that_others_can_write_to_is_refused);
