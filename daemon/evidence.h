@@ -8,7 +8,8 @@
 #include "daemon/runner.h"
 #include "proto/err.h"
 
-/* exit.json. Returns 0; ERR_NOT_FOUND: there is none; ERR_IO: it cannot be read or is broken. */
+/* exit.json. Returns 0; ERR_NOT_FOUND: there is none; ERR_NOMEM: no memory or descriptors to read
+ * it now; ERR_IO: it cannot be read or is broken. */
 int evidence_exit(const char *dir, struct runner_exit *ret_exit, struct err *err);
 
 /* Was the shim far enough to start the job (shim.json is there)? */

@@ -8,6 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+bool proc_is_short(int errnum)
+{
+    return errnum == ENOMEM || errnum == EMFILE || errnum == ENFILE;
+}
+
 /* The beginning of a small file as a string. */
 static int read_text(const char *path, char *buf, size_t size)
 {

@@ -190,8 +190,8 @@ static void conclude(struct runner_job *job)
     int64_t id = job->id;
     if (job->child > 0)
         waitpid(job->child, NULL, WNOHANG);
-    int rc = evidence_exit(job->dir, &record, &err);
-    if (rc == ERR_NOMEM) { /* the record is there: it will be read when there is memory */
+    int rc = job->tail.is_short ? ERR_NOMEM : evidence_exit(job->dir, &record, &err);
+    if (rc == ERR_NOMEM) { /* it is there: it will be read when there are memory and descriptors */
         uv_timer_start(&job->timer, on_job_timer, LOOK_AGAIN_MAX_MS, 0);
         return;
     }

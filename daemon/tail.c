@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/proc.h"
+
 void tail_init(struct tail *tail, int64_t offset)
 {
     *tail = (struct tail){.fd = -1, .offset = offset};
@@ -23,6 +25,7 @@ bool tail_fill(struct tail *tail, const char *path, struct tail_buffer *buffer)
     buffer->used = buffer->at = 0;
     if (tail->fd < 0)
         tail->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    tail->is_short = tail->fd < 0 && proc_is_short(errno);
     if (tail->fd < 0)
         return false;
     ssize_t n;

@@ -18,6 +18,7 @@ struct tail_buffer {
 struct tail {
     int fd;         /* -1: not there yet */
     int64_t offset; /* behind the last line given out */
+    bool is_short;  /* it could not be opened for want of descriptors: there may be more */
     bool skipping;  /* within a line longer than the buffer */
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -394,6 +395,39 @@ START_TEST(test_adopt_what_never_was)
 }
 END_TEST
 
+static pid_t shim_pid(void);
+
+/* What a job leaves is there, also when nothing can be opened at the moment in which it ends. */
+START_TEST(test_an_end_without_descriptors)
+{
+    char fifo[sizeof dir + 16], script[8192];
+    struct rlimit before, none;
+    snprintf(fifo, sizeof fifo, "%s/go", checks_scratch());
+    ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+    int go = open(fifo, O_RDWR | O_CLOEXEC);
+    snprintf(script, sizeof script, "read x <%s; echo '{\"n\": 1}' >&3; exit 4", fifo);
+    spawn(script);
+    await(&told.n_started, 1);
+    await_file("shim.json", "}");
+    pid_t shim = shim_pid();
+    getrlimit(RLIMIT_NOFILE, &before);
+    int lowest = dup(go);
+    close(lowest);
+    none = before;
+    none.rlim_cur = (rlim_t)lowest;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ck_assert_int_eq(write(go, "\n", 1), 1);
+    while (kill(shim, 0) == 0) /* until the runner has reaped it */
+        uv_run(&loop, UV_RUN_ONCE);
+    ck_assert_int_eq(told.n_ended + told.n_gone, 0);
+    setrlimit(RLIMIT_NOFILE, &before);
+    await(&told.n_ended, 1);
+    ck_assert_str_eq(told.reports, "{\"n\": 1}|");
+    ck_assert_int_eq(told.record.status, 4);
+    close(go);
+}
+END_TEST
+
 static pid_t shim_pid(void)
 {
     struct shim_run run;
@@ -587,6 +621,7 @@ int main(void)
     tcase_add_test(tcase, test_adopt_a_living_shim);
     tcase_add_test(tcase, test_adopt_and_stop);
     tcase_add_test(tcase, test_adopt_one_that_has_ended);
+    tcase_add_test(tcase, test_an_end_without_descriptors);
     tcase_add_loop_test(tcase, test_adopt_what_never_was, 0, 2);
     tcase_add_loop_test(tcase, test_shim_is_killed, 0, 3);
     tcase_add_test(tcase, test_adopt_is_not_fooled);

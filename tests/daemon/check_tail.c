@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon/tail.h"
@@ -47,6 +48,24 @@ static void expect(const char *wanted)
     }
     ck_assert_str_eq(got, wanted);
 }
+
+START_TEST(test_a_file_for_which_there_is_no_descriptor)
+{
+    struct rlimit before, none;
+    expect("");
+    ck_assert(!tail.is_short); /* it is not there, and that is all */
+    add("one\n", 4);
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = before;
+    none.rlim_cur = 0;
+    setrlimit(RLIMIT_NOFILE, &none);
+    expect("");
+    ck_assert(tail.is_short);
+    setrlimit(RLIMIT_NOFILE, &before);
+    expect("one|");
+    ck_assert(!tail.is_short);
+}
+END_TEST
 
 START_TEST(test_lines)
 {
@@ -122,6 +141,7 @@ int main(void)
     TCase *tcase = checks_case(suite, "tail", 0);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, test_lines);
+    tcase_add_test(tcase, test_a_file_for_which_there_is_no_descriptor);
     tcase_add_test(tcase, test_from_an_offset);
     tcase_add_test(tcase, test_a_line_is_taken_back);
     tcase_add_loop_test(tcase, test_long_lines_are_passed_over, 0, 3);
