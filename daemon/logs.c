@@ -54,12 +54,26 @@ struct logs_request {
 
 /* ── A chunk ── */
 
-/* A log that is not there yet is empty. */
+static void chunk_drop(struct chunk *chunk)
+{
+    free(chunk->data);
+    chunk->data = NULL;
+    chunk->n = 0;
+}
+
+/* Has memory from here to chunk_drop, so that a follow that waits holds none. A log that is not
+ * there yet is empty. */
 static void chunk_read(struct chunk *chunk)
 {
     struct stat st;
+    chunk->err.code = 0;
     chunk->n = 0;
     chunk->size = 0;
+    chunk->data = malloc(LOGS_CHUNK_BYTES);
+    if (chunk->data == NULL) {
+        err_set(&chunk->err, ERR_NOMEM, "out of memory");
+        return;
+    }
     int fd = open(chunk->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT)
         return;
@@ -119,20 +133,17 @@ static json_t *chunk_json(const struct chunk *chunk, int64_t *ret_next, bool *re
                      (json_int_t)*ret_next, "data", data, "encoding", encoding, "eof", *ret_eof);
 }
 
-static int chunk_init(struct chunk *chunk, struct daemon *daemon, int64_t id, int64_t offset,
-                      struct err *err)
+static void chunk_init(struct chunk *chunk, struct daemon *daemon, int64_t id, int64_t offset)
 {
     statedir_job(daemon->config->state, id, "log", chunk->path, sizeof chunk->path);
     chunk->offset = offset;
-    chunk->data = malloc(LOGS_CHUNK_BYTES);
-    return chunk->data != NULL ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 }
 
 /* ── Follows ── */
 
 static void follow_free(struct follow *follow)
 {
-    free(follow->chunk.data);
+    chunk_drop(&follow->chunk);
     free(follow);
 }
 
@@ -171,21 +182,24 @@ static void follow_sent(uv_work_t *work, int status)
         follow_free(follow);
         return;
     }
-    json_t *params = chunk_json(&follow->chunk, &next, &eof);
+    bool failed = follow->chunk.err.code != 0;
+    json_t *params = failed ? NULL : chunk_json(&follow->chunk, &next, &eof);
     if (params != NULL)
         json_object_set_new(params, "id", json_integer(follow->id));
     bool moved = next > follow->chunk.offset;
     follow->chunk.offset = next;
-    if (moved || eof) {
-        follow->reading = true; /* the session may close: then it is this function that frees */
+    chunk_drop(&follow->chunk);
+    follow->reading = true; /* the session may close: then it is this function that frees */
+    if (failed)
+        session_fail(follow->session, &follow->chunk.err);
+    else if (moved || eof)
         session_notify(follow->session, "job.log", params);
-        follow->reading = false;
-    } else {
+    else
         json_decref(params);
-    }
+    follow->reading = false;
     if (follow->session == NULL)
         follow_free(follow);
-    else if (eof || follow->chunk.err.code != 0)
+    else if (eof || failed)
         follow_over(follow);
     else if (follow->again || moved)
         follow_go(follow);
@@ -211,11 +225,7 @@ static int follow_new(struct logs_request *request, int64_t offset, struct err *
     struct follow *follow = calloc(1, sizeof *follow);
     if (follow == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
-    int rc = chunk_init(&follow->chunk, request->daemon, request->id, offset, err);
-    if (rc != 0) {
-        follow_free(follow);
-        return rc;
-    }
+    chunk_init(&follow->chunk, request->daemon, request->id, offset);
     follow->session = session;
     follow->daemon = request->daemon;
     follow->id = request->id;
@@ -274,7 +284,7 @@ void logs_forget(struct session *session)
 static void request_free(struct logs_request *request)
 {
     json_decref(request->job.exit);
-    free(request->chunk.data);
+    chunk_drop(&request->chunk);
     free(request);
 }
 
@@ -360,10 +370,7 @@ int logs_call(struct daemon *daemon, struct call *call, struct err *err)
     request->call = call;
     request->id = json_integer_value(json_object_get(params, "id"));
     request->follow = follow;
-    int rc = chunk_init(&request->chunk, daemon, request->id, offset, err);
-    if (rc != 0)
-        request_free(request);
-    else
-        store_thread_submit(daemon->store, &request->base);
-    return rc;
+    chunk_init(&request->chunk, daemon, request->id, offset);
+    store_thread_submit(daemon->store, &request->base);
+    return 0;
 }

@@ -241,12 +241,19 @@ void call_bulky(struct call *call)
     call->session->n_bulky++;
 }
 
-/* A line that is no request: the framing itself is in doubt. */
+void session_fail(struct session *session, const struct err *err)
+{
+    send_message(session, rpc_error_new(NULL, err));
+    session->eof = session->deaf = true;
+}
+
+/* A line that is no request. Where the framing itself is in doubt there can be no more. */
 static void refuse_line(struct session *session, json_t *id, const struct err *err)
 {
-    send_message(session, rpc_error_new(id, err));
     if (err->code == ERR_PARSE)
-        session->eof = session->deaf = true;
+        session_fail(session, err);
+    else
+        send_message(session, rpc_error_new(id, err));
 }
 
 static void handle_line(struct session *session, const char *line, size_t size)
@@ -295,8 +302,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         return;
     } else if (!session->eof &&
                rpc_framer_feed(&session->framer, buf->base, (size_t)n, &err) != 0) {
-        refuse_line(session, NULL, &err);
-        session->eof = session->deaf = true;
+        session_fail(session, &err);
     }
     if (!session->closing)
         process(session);

@@ -68,6 +68,8 @@ void call_bulky(struct call *call);
 
 /* Queues one notification; `params` is stolen. */
 void session_notify(struct session *session, const char *method, json_t *params);
+/* An error that belongs to no call: the client gets it as the last line, then the end. */
+void session_fail(struct session *session, const struct err *err);
 /* Bytes that the client has not read yet. */
 size_t session_unread(const struct session *session);
 void session_hold(struct session *session);

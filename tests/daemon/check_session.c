@@ -1,14 +1,17 @@
 /* Connections: framing, half-closes, limits, watches and logs, over a real socket. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/statedir.h"
 #include "daemon/watch.h"
 #include "tests/daemon/box.h"
 #include "tests/lib/checks.h"
@@ -519,6 +522,28 @@ START_TEST(a_follow_ends_with_the_job)
 }
 END_TEST
 
+/* A failure in the middle is told, and is not taken for the end of the log. */
+START_TEST(a_follow_that_cannot_go_on_says_so)
+{
+    char path[PATH_MAX];
+    struct client other;
+    int64_t a = client_submit(&box, &client, 4);
+    box_wait_open(&box, a);
+    client_open(&box, &other);
+    box_log(&box, a, "one\n", 4);
+    json_decref(client_result(&box, &other, "job.logs", logs(a, 0, true)));
+    statedir_job(box.config.state, a, "log", path, sizeof path);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0); /* can be opened, not read */
+    box_started(&box, a);
+    end(a);
+    expect_error(&other, "io");
+    expect_end(&other);
+    client_error(&box, &client, "job.logs", logs(a, 0, false), "io");
+    client_close(&other);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("session");
@@ -547,5 +572,6 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, logs_are_text_where_they_are_text);
     tcase_add_test(tcase, a_follow_ends_with_the_job);
+    tcase_add_test(tcase, a_follow_that_cannot_go_on_says_so);
     return checks_run(suite);
 }
