@@ -76,6 +76,22 @@ struct runner_spec *launch_copy(const struct runner_spec *spec)
     return copy;
 }
 
+/* A new directory's name is made durable too: what the shim syncs into it (that the job runs, how
+ * it ended) must not be lost with it. */
+static int make_directory(const struct runner_spec *spec, struct err *err)
+{
+    char parent[4096];
+    if (mkdir(spec->dir, 0700) < 0)
+        return errno == EEXIST ? 0 : err_errno(err, errno, "%s", spec->dir);
+    snprintf(parent, sizeof parent, "%s", spec->dir);
+    *strrchr(parent, '/') = '\0';
+    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int errnum = fd < 0 || fsync(fd) < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return errnum == 0 ? 0 : err_errno(err, errnum, "%s", parent);
+}
+
 /* Opens and locks DIR/shim.lock. */
 static int take_lock(int dir_fd, const struct runner_spec *spec, int *ret_fd, struct err *err)
 {
@@ -244,12 +260,11 @@ int launch_shim(const char *shim, const struct runner_spec *spec, struct launch 
                 struct err *err)
 {
     struct arguments arguments = {NULL, 0, 0, false};
-    int dir_fd = -1, lock_fd = -1, rc = 0;
+    int dir_fd = -1, lock_fd = -1;
     pid_t pid;
-    if (mkdir(spec->dir, 0700) < 0 && errno != EEXIST) {
-        rc = err_errno(err, errno, "%s", spec->dir);
+    int rc = make_directory(spec, err);
+    if (rc != 0)
         goto out;
-    }
     dir_fd = open(spec->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (dir_fd < 0) {
         rc = err_errno(err, errno, "%s", spec->dir);

@@ -186,6 +186,17 @@ static int replay_add(void *arg, struct job_transition *transition, struct err *
     return 0;
 }
 
+/* An event says nothing of the loss curve, which is most of a record. */
+static int read_replayed(struct replayed *row, struct store *store, struct err *err)
+{
+    int rc = store_get_job(store, row->transition.id, &row->record, err);
+    if (rc == 0) {
+        json_decref(row->record->losses);
+        row->record->losses = NULL;
+    }
+    return rc;
+}
+
 /* The rows first, then their jobs: a statement is not used again while it is walked. */
 static int read_replay(struct watch_request *request, struct store *store, struct err *err)
 {
@@ -201,8 +212,7 @@ static int read_replay(struct watch_request *request, struct store *store, struc
     int rc =
         store_each_transition_since(store, request->since, WATCH_REPLAY, replay_add, request, err);
     for (size_t i = 0; rc == 0 && i < request->n_replay; i++)
-        rc =
-            store_get_job(store, request->replay[i].transition.id, &request->replay[i].record, err);
+        rc = read_replayed(&request->replay[i], store, err);
     return rc;
 }
 
@@ -246,8 +256,11 @@ static void replay(struct watch_request *request, struct session *session)
 {
     for (size_t i = 0; i < request->n_replay && *session_watch(session) != NULL; i++) {
         const struct replayed *row = &request->replay[i];
+        char why[64];
         if (matches(*session_watch(session), row->record->id, row->record->uid))
-            send_state(session, row->record, NULL, &row->transition);
+            send_state(session, row->record,
+                       jobs_why(jobs_find(request->daemon, row->record->id), why),
+                       &row->transition);
     }
 }
 

@@ -365,6 +365,23 @@ START_TEST(since_replays_what_was_missed_over_a_restart)
 }
 END_TEST
 
+START_TEST(a_replayed_job_that_waits_says_for_what)
+{
+    int64_t a = client_submit(&box, &client, 4), b = client_submit(&box, &client, 4);
+    box_wait_open(&box, a);
+    client_wait_state(&box, &client, a, "starting");
+    json_decref(client_result(&box, &client, "job.watch", json_pack("{s:i}", "since", 0)));
+    for (int64_t id = 0; id != b;) {
+        json_t *event = client_event(&box, &client);
+        const json_t *params = json_object_get(event, "params");
+        id = integer(params, "id");
+        ck_assert_str_eq(text(json_object_get(params, "record"), "reason"),
+                         id == b ? "waiting for 0 of 4 devices" : "null");
+        json_decref(event);
+    }
+}
+END_TEST
+
 START_TEST(a_watch_goes_on_after_a_half_close)
 {
     struct client other;
@@ -565,6 +582,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_watch_tells_everything_in_order);
     tcase_add_test(tcase, since_replays_what_was_missed_over_a_restart);
+    tcase_add_test(tcase, a_replayed_job_that_waits_says_for_what);
     tcase_add_test(tcase, a_watch_goes_on_after_a_half_close);
     tcase_add_test(tcase, a_slow_watcher_gets_the_newest_and_every_state);
     tcase_add_test(tcase, a_watcher_far_behind_is_told_that_it_missed_news);
