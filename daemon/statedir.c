@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_LIMIT_MS = 500, LOCK_TRIES = 25 };
+enum { LOCK_LIMIT_MS = 2000, LOCK_TRIES = 100 };
 
 static int make(const char *path, mode_t mode, struct err *err)
 {

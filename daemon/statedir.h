@@ -8,7 +8,7 @@
 #include "proto/err.h"
 
 /* Makes `path` and what is missing above it (0700), checks that it is a directory of ours that
- * nobody else can enter, makes PATH/jobs, takes the lock (waiting half a second at most).
+ * nobody else can enter, makes PATH/jobs, takes the lock (waiting two seconds at most).
  * *ret_fd holds it until statedir_close. Errors: ERR_IO, ERR_BUSY if another daemon has it. */
 int statedir_open(const char *path, int *ret_fd, struct err *err);
 /* Gives up the lock; a negative `fd` is allowed. */

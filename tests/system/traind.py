@@ -1,5 +1,6 @@
 """A traind of one's own: the daemon's process, a JSON-RPC connection, trainctl, and small job documents."""
 
+import contextlib
 import json
 import os
 import select
@@ -59,7 +60,8 @@ class Connection:
         return self.events.pop(0) if self.events else self.read()
 
     def close(self):
-        self.file.close()
+        with contextlib.suppress(OSError):  # what a daemon that is gone was never sent
+            self.file.close()
         self.socket.close()
 
 
@@ -89,8 +91,9 @@ class Box:
         while True:
             try:
                 self.rpc = self.connect()
+                self.rpc.call("server.info")
                 return
-            except OSError:
+            except (OSError, EOFError):  # EOF: what a daemon that was killed has left to a child of its own
                 assert self.process.poll() is None, self.log()
                 assert time.monotonic() < end, "traind did not listen: " + self.log()
                 time.sleep(0.01)
