@@ -14,153 +14,10 @@
 #include <uv.h>
 
 #include "daemon/launch.h"
-#include "daemon/runner.h"
+#include "tests/daemon/runner_run.h"
 #include "tests/daemon/shim_run.h"
 #include "tests/lib/checks.h"
 #include "tests/lib/oom.h"
-
-enum { ID = 7 };
-
-/* What the runner has told so far. */
-static struct {
-    int n_started, n_reports, n_ended, n_gone, n_probed, n_alarms, n_closed;
-    int reports_at_end;
-    bool started_first, ran;
-    char reports[65536];
-    int64_t next, log_size;
-    struct runner_exit record;
-    struct err why;
-    struct inventory *inventory;
-} told;
-
-static uv_loop_t loop;
-static struct runner *runner;
-static char dir[4096];
-
-/* Each event ends the turn of the loop: a turn with nothing else to do would wait for the bound. */
-static void count(int *counter)
-{
-    ++*counter;
-    uv_stop(&loop);
-}
-
-static void on_started(void *owner, int64_t id)
-{
-    ck_assert_ptr_eq(owner, &told);
-    ck_assert_int_eq(id, ID);
-    count(&told.n_started);
-    told.started_first = told.n_reports == 0;
-}
-
-static void on_report(void *owner, int64_t id, const char *line, size_t size, int64_t next)
-{
-    (void)owner;
-    ck_assert_int_eq(id, ID);
-    ck_assert_int_eq(told.n_ended + told.n_gone, 0);
-    size_t used = strlen(told.reports);
-    if (used + size + 2 < sizeof told.reports)
-        snprintf(told.reports + used, sizeof told.reports - used, "%.*s|", (int)size, line);
-    count(&told.n_reports);
-    told.next = next;
-}
-
-static void on_log_grew(void *owner, int64_t id, int64_t size)
-{
-    (void)owner;
-    (void)id;
-    told.log_size = size;
-}
-
-static void on_ended(void *owner, int64_t id, const struct runner_exit *record)
-{
-    (void)owner;
-    ck_assert_int_eq(id, ID);
-    count(&told.n_ended);
-    told.record = *record;
-}
-
-static void on_gone(void *owner, int64_t id, bool ran, const struct err *why)
-{
-    (void)owner;
-    ck_assert_int_eq(id, ID);
-    count(&told.n_gone);
-    told.ran = ran;
-    told.why = *why;
-}
-
-static void on_probed(void *owner, struct inventory *inventory, const struct err *why)
-{
-    (void)owner;
-    count(&told.n_probed);
-    told.inventory = inventory;
-    if (inventory == NULL)
-        told.why = *why;
-}
-
-static void on_alarm(void *owner)
-{
-    (void)owner;
-    count(&told.n_alarms);
-}
-
-static void on_closed(void *owner)
-{
-    ck_assert_ptr_eq(owner, &told);
-    told.n_closed++;
-}
-
-static const struct runner_events events = {on_started, on_report, on_log_grew, on_ended,
-                                            on_gone,    on_probed, on_alarm};
-
-static void open_runner(const char *worker)
-{
-    static char shim[4096];
-    struct err err = ERR_INIT;
-    memset(&told, 0, sizeof told);
-    ck_assert_int_eq(uv_loop_init(&loop), 0);
-    int rc = runner_uv_new(&loop, build_path("daemon/traind-shim", shim), worker, &runner, &err);
-    ck_assert_msg(rc == 0, "%s", err.message);
-    runner->events = &events;
-    runner->owner = &told;
-}
-
-static void close_runner(void)
-{
-    runner->close(runner, on_closed);
-    ck_assert_int_eq(uv_run(&loop, UV_RUN_DEFAULT), 0);
-    ck_assert_int_eq(told.n_closed, 1);
-    ck_assert_int_eq(uv_loop_close(&loop), 0); /* no handle was forgotten */
-}
-
-static void setup(void)
-{
-    snprintf(dir, sizeof dir, "%s/job", checks_scratch());
-    open_runner("/no/worker");
-}
-
-static void teardown(void)
-{
-    close_runner();
-    checks_scratch_remove();
-}
-
-static void on_bound(uv_timer_t *timer)
-{
-    (void)timer;
-    ck_abort_msg("the runner does not tell");
-}
-
-/* Runs the loop until *counter reaches n. */
-static void await(const int *counter, int n)
-{
-    uv_timer_t bound;
-    uv_timer_init(&loop, &bound);
-    uv_timer_start(&bound, on_bound, SHIM_RUN_BOUND_MS, 0);
-    while (*counter < n)
-        uv_run(&loop, UV_RUN_ONCE);
-    uv_close((uv_handle_t *)&bound, NULL);
-    uv_run(&loop, UV_RUN_NOWAIT);
-}
 
 static void spawn(const char *script)
 {
@@ -189,7 +46,7 @@ static void await_file(const char *name, const char *text)
 START_TEST(test_a_job)
 {
     spawn("cat >&3; echo >&3; echo $COLOUR; printf '{\"n\": 1}\\n{\"n\": 2}\\n' >&3; exit 3");
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     ck_assert_int_eq(told.n_started, 1);
     ck_assert(told.started_first);
     ck_assert_str_eq(told.reports, "{}|{\"n\": 1}|{\"n\": 2}|");
@@ -205,12 +62,12 @@ END_TEST
 START_TEST(test_reports_come_while_it_runs)
 {
     spawn("echo '{}' >&3; exec sleep 100");
-    await(&told.n_reports, 1);
+    runner_run_await(&told.n_reports, 1);
     ck_assert_int_eq(told.n_started, 1);
     runner->stop(runner, ID);
     runner->stop(runner, ID);
     runner->stop(runner, ID + 1);
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     ck_assert_int_eq(told.record.reason, RUNNER_STOPPED);
     ck_assert_int_eq(told.record.signal, SIGTERM);
     ck_assert_int_eq(told.record.status, -1);
@@ -221,7 +78,7 @@ START_TEST(test_stop_before_it_is_started)
 {
     spawn("exec sleep 100");
     runner->stop(runner, ID); /* the shim does not exist yet */
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     ck_assert_int_eq(told.record.reason, RUNNER_STOPPED);
 }
 END_TEST
@@ -232,7 +89,7 @@ START_TEST(test_program_is_missing)
     struct runner_spec spec = {
         .id = ID, .dir = dir, .cwd = "/", .document = "{}", .document_size = 2, .argv = argv};
     runner->spawn(runner, &spec);
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     ck_assert_int_eq(told.n_started, 0);
     ck_assert_int_eq(told.record.reason, RUNNER_EXEC_FAILED);
     ck_assert_ptr_nonnull(strstr(told.record.message, "/no/such/program"));
@@ -243,7 +100,7 @@ START_TEST(test_directory_cannot_be_made)
 {
     snprintf(dir, sizeof dir, "%s/no/such/job", checks_scratch());
     spawn("exit 0");
-    await(&told.n_gone, 1);
+    runner_run_await(&told.n_gone, 1);
     ck_assert(!told.ran);
     ck_assert_int_eq(told.why.code, ERR_IO);
     ck_assert_ptr_nonnull(strstr(told.why.message, "No such file"));
@@ -258,7 +115,7 @@ START_TEST(test_never_two_shims)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
     spawn("exit 0");
-    await(&told.n_gone, 1);
+    runner_run_await(&told.n_gone, 1);
     ck_assert_int_eq(told.why.code, ERR_BUSY);
     close(fd);
 }
@@ -267,11 +124,11 @@ END_TEST
 START_TEST(test_another_attempt_starts_clean)
 {
     spawn("echo one; echo '{\"n\": 1}' >&3");
-    await(&told.n_ended, 1);
-    close_runner();
-    open_runner("/no/worker");
+    runner_run_await(&told.n_ended, 1);
+    runner_run_close();
+    runner_run_open("/no/worker");
     spawn("echo '{\"n\": 2}' >&3");
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     ck_assert_str_eq(told.reports, "{\"n\": 2}|");
     ck_assert_int_eq(told.log_size, 0);
 }
@@ -283,12 +140,12 @@ START_TEST(test_spawn_without_memory)
     oom_arm(_i);
     spawn("exit 0");
     ck_assert(oom_disarm());
-    await(&told.n_gone, 1);
+    runner_run_await(&told.n_gone, 1);
     ck_assert_int_eq(told.why.code, ERR_NOMEM);
     ck_assert(!told.ran);
     memset(&told, 0, sizeof told);
     spawn("exit 0");
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
 }
 END_TEST
 
@@ -319,7 +176,7 @@ END_TEST
 START_TEST(test_many_reports)
 {
     spawn("i=0; while test $i -lt 150; do echo \"{\\\"i\\\": $i}\"; i=$((i+1)); done >&3");
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     ck_assert_int_eq(told.n_reports, 150);
     ck_assert_ptr_nonnull(strstr(told.reports, "{\"i\": 149}|"));
 }
@@ -328,8 +185,8 @@ END_TEST
 /* A runner is closed in the middle of a job; the next one takes it up where the first left off. */
 static void hand_over(int64_t offset)
 {
-    close_runner();
-    open_runner("/no/worker");
+    runner_run_close();
+    runner_run_open("/no/worker");
     runner->adopt(runner, ID, dir, offset);
 }
 
@@ -343,16 +200,16 @@ START_TEST(test_adopt_a_living_shim)
              "exit 4",
              fifo);
     spawn(script);
-    await(&told.n_reports, 2);
+    runner_run_await(&told.n_reports, 2);
     hand_over(9);
-    await(&told.n_reports, 1);
+    runner_run_await(&told.n_reports, 1);
     ck_assert_int_eq(told.n_started, 1);
     ck_assert(told.started_first);
     ck_assert_str_eq(told.reports, "{\"n\": 2}|");
     int fd = open(fifo, O_WRONLY | O_CLOEXEC);
     ck_assert_int_eq(write(fd, "\n", 1), 1);
     close(fd);
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     ck_assert_str_eq(told.reports, "{\"n\": 2}|{\"n\": 3}|");
     ck_assert_int_eq(told.next, 27);
     ck_assert_int_eq(told.record.status, 4);
@@ -362,10 +219,10 @@ END_TEST
 START_TEST(test_adopt_and_stop)
 {
     spawn("exec sleep 100");
-    await(&told.n_started, 1);
+    runner_run_await(&told.n_started, 1);
     hand_over(0);
     runner->stop(runner, ID);
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     ck_assert_int_eq(told.record.reason, RUNNER_STOPPED);
 }
 END_TEST
@@ -373,12 +230,12 @@ END_TEST
 START_TEST(test_adopt_one_that_has_ended)
 {
     spawn("echo '{\"n\": 1}' >&3; exit 5");
-    await(&told.n_started, 1);
-    close_runner();
+    runner_run_await(&told.n_started, 1);
+    runner_run_close();
     await_file("exit.json", "}");
-    open_runner("/no/worker");
+    runner_run_open("/no/worker");
     runner->adopt(runner, ID, dir, 0);
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     ck_assert_int_eq(told.n_started, 1);
     ck_assert_str_eq(told.reports, "{\"n\": 1}|");
     ck_assert_int_eq(told.record.status, 5);
@@ -390,7 +247,7 @@ START_TEST(test_adopt_what_never_was)
     if (_i > 0)
         ck_assert_int_eq(mkdir(dir, 0700), 0);
     runner->adopt(runner, ID, dir, 0);
-    await(&told.n_gone, 1);
+    runner_run_await(&told.n_gone, 1);
     ck_assert(!told.ran);
 }
 END_TEST
@@ -407,7 +264,7 @@ START_TEST(test_an_end_without_descriptors)
     int go = open(fifo, O_RDWR | O_CLOEXEC);
     snprintf(script, sizeof script, "read x <%s; echo '{\"n\": 1}' >&3; exit 4", fifo);
     spawn(script);
-    await(&told.n_started, 1);
+    runner_run_await(&told.n_started, 1);
     await_file("shim.json", "}");
     pid_t shim = shim_pid();
     getrlimit(RLIMIT_NOFILE, &before);
@@ -421,7 +278,7 @@ START_TEST(test_an_end_without_descriptors)
         uv_run(&loop, UV_RUN_ONCE);
     ck_assert_int_eq(told.n_ended + told.n_gone, 0);
     setrlimit(RLIMIT_NOFILE, &before);
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     ck_assert_str_eq(told.reports, "{\"n\": 1}|");
     ck_assert_int_eq(told.record.status, 4);
     close(go);
@@ -442,19 +299,19 @@ static pid_t shim_pid(void)
 START_TEST(test_shim_is_killed)
 {
     spawn("echo '{\"n\": 1}' >&3; exec sleep 100");
-    await(&told.n_reports, 1);
+    runner_run_await(&told.n_reports, 1);
     if (_i == 1)
         hand_over(0);
     else if (_i == 2)
-        close_runner();
+        runner_run_close();
     pid_t pid = shim_pid();
     kill(pid, SIGKILL);
     if (_i == 2) {
         waitpid(pid, NULL, 0);
-        open_runner("/no/worker");
+        runner_run_open("/no/worker");
         runner->adopt(runner, ID, dir, 0);
     }
-    await(&told.n_gone, 1);
+    runner_run_await(&told.n_gone, 1);
     ck_assert(told.ran);
     ck_assert_int_eq(told.n_ended, 0);
     ck_assert_ptr_nonnull(strstr(told.why.message, "without a record"));
@@ -465,7 +322,7 @@ END_TEST
 START_TEST(test_adopt_is_not_fooled)
 {
     spawn("exit 0");
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
     char path[sizeof dir + 16];
     snprintf(path, sizeof path, "%s/exit.json", dir);
     ck_assert_int_eq(unlink(path), 0);
@@ -474,7 +331,7 @@ START_TEST(test_adopt_is_not_fooled)
     fprintf(file, "{\"pid\": %d, \"start_time\": 1, \"boot_id\": \"x\"}\n", (int)getpid());
     ck_assert_int_eq(fclose(file), 0);
     hand_over(0);
-    await(&told.n_gone, 1);
+    runner_run_await(&told.n_gone, 1);
     ck_assert(told.ran);
 }
 END_TEST
@@ -489,10 +346,10 @@ START_TEST(test_adopt_waits_for_a_young_shim)
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
     runner->adopt(runner, ID, dir, 0);
     runner->set_alarm(runner, 100); /* the end of the wait: nothing may have been told by then */
-    await(&told.n_alarms, 1);
+    runner_run_await(&told.n_alarms, 1);
     ck_assert_int_eq(told.n_gone + told.n_ended, 0);
     close(fd);
-    await(&told.n_gone, 1);
+    runner_run_await(&told.n_gone, 1);
     ck_assert(!told.ran);
 }
 END_TEST
@@ -509,7 +366,7 @@ START_TEST(test_broken_record)
     fputs(broken[_i], file);
     ck_assert_int_eq(fclose(file), 0);
     runner->adopt(runner, ID, dir, 0);
-    await(&told.n_gone, 1);
+    runner_run_await(&told.n_gone, 1);
     ck_assert(told.ran);
     ck_assert_ptr_nonnull(strstr(told.why.message, "exit.json"));
 }
@@ -518,12 +375,12 @@ END_TEST
 START_TEST(test_close_lets_go)
 {
     spawn("exec sleep 100"); /* the thread pool has it when the teardown closes the runner */
-    close_runner();
-    open_runner("/no/worker");
+    runner_run_close();
+    runner_run_open("/no/worker");
     runner->adopt(runner, ID, dir, 0);
-    await(&told.n_started, 1);
+    runner_run_await(&told.n_started, 1);
     runner->stop(runner, ID);
-    await(&told.n_ended, 1);
+    runner_run_await(&told.n_ended, 1);
 }
 END_TEST
 
@@ -532,7 +389,7 @@ START_TEST(test_alarm)
     runner->set_alarm(runner, 60000);
     runner->set_alarm(runner, 0);
     ck_assert_int_eq(told.n_alarms, 0);
-    await(&told.n_alarms, 1);
+    runner_run_await(&told.n_alarms, 1);
     runner->set_alarm(runner, 0);
     runner->set_alarm(runner, -1);
     uv_run(&loop, UV_RUN_NOWAIT);
@@ -542,72 +399,11 @@ START_TEST(test_alarm)
 }
 END_TEST
 
-/* A stand-in for the worker's program file: what matters is what the runner makes of its words. */
-static void use_worker(const char *script)
-{
-    char path[sizeof dir + 16];
-    close_runner();
-    snprintf(path, sizeof path, "%s/worker", checks_scratch());
-    FILE *file = fopen(path, "w");
-    fprintf(file, "#!/bin/sh\n%s\n", script);
-    ck_assert_int_eq(fclose(file), 0);
-    ck_assert_int_eq(chmod(path, 0700), 0);
-    open_runner(path);
-}
-
-START_TEST(test_probe)
-{
-    use_worker("test \"$*\" = 'probe --json --cpu-devices 3' || exit 9\n"
-               "echo '{\"devices\": [{\"name\": \"cpu:0\", \"type\": \"cpu\", \"uuid\": \"CPU-0\", "
-               "\"model\": \"m\", \"cores\": [0, 1], \"memory_bytes\": 5}]}'");
-    runner->probe(runner, 3);
-    ck_assert_int_eq(told.n_probed, 0);
-    await(&told.n_probed, 1);
-    ck_assert_msg(told.inventory != NULL, "%s", told.why.message);
-    ck_assert_uint_eq(told.inventory->n, 1);
-    ck_assert_uint_eq(told.inventory->device[0].n_cores, 2);
-    inventory_free(told.inventory);
-}
-END_TEST
-
-START_TEST(test_probe_fails)
-{
-    static const char *const rows[][2] = {
-        {"exit 3", "status 3"},
-        {"kill -KILL $$", "signal 9"},
-        {"echo nonsense", "list of devices"},
-        {"head -c 2000000 /dev/zero 2>/dev/null", "reading its list"},
-    };
-    use_worker(rows[_i][0]);
-    runner->probe(runner, 0);
-    await(&told.n_probed, 1);
-    ck_assert_ptr_null(told.inventory);
-    ck_assert_msg(strstr(told.why.message, rows[_i][1]) != NULL, "%s", told.why.message);
-}
-END_TEST
-
-START_TEST(test_probe_is_missing)
-{
-    runner->probe(runner, 0);
-    ck_assert_int_eq(told.n_probed, 0);
-    await(&told.n_probed, 1);
-    ck_assert_ptr_null(told.inventory);
-    ck_assert_ptr_nonnull(strstr(told.why.message, "/no/worker"));
-}
-END_TEST
-
-START_TEST(test_close_during_a_probe)
-{
-    use_worker("exec sleep 100");
-    runner->probe(runner, 0);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("runner");
     TCase *tcase = checks_case(suite, "runner", 60);
-    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_checked_fixture(tcase, runner_run_setup, runner_run_teardown);
     tcase_add_test(tcase, test_a_job);
     tcase_add_test(tcase, test_reports_come_while_it_runs);
     tcase_add_test(tcase, test_stop_before_it_is_started);
@@ -629,9 +425,5 @@ int main(void)
     tcase_add_loop_test(tcase, test_broken_record, 0, 5);
     tcase_add_test(tcase, test_close_lets_go);
     tcase_add_test(tcase, test_alarm);
-    tcase_add_test(tcase, test_probe);
-    tcase_add_loop_test(tcase, test_probe_fails, 0, 4);
-    tcase_add_test(tcase, test_probe_is_missing);
-    tcase_add_test(tcase, test_close_during_a_probe);
     return checks_run(suite);
 }

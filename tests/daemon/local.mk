@@ -13,11 +13,19 @@ EXTRA_tests_daemon_check_shim_DEPENDENCIES = daemon/traind-shim tests/daemon/job
 
 check_PROGRAMS += tests/daemon/check_runner
 TESTS += tests/daemon/check_runner
-tests_daemon_check_runner_SOURCES = tests/daemon/check_runner.c tests/daemon/shim_run.c tests/daemon/shim_run.h
+tests_daemon_check_runner_SOURCES = tests/daemon/check_runner.c tests/daemon/runner_run.c tests/daemon/runner_run.h \
+	tests/daemon/shim_run.c tests/daemon/shim_run.h
 tests_daemon_check_runner_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_runner_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_daemon_check_runner_LDADD = daemon/libdaemon.a proto/libproto.a tests/lib/liboom.a $(UV_LIBS) $(JANSSON_LIBS) $(TEST_LIBS)
 EXTRA_tests_daemon_check_runner_DEPENDENCIES = daemon/traind-shim
+
+check_PROGRAMS += tests/daemon/check_probe
+TESTS += tests/daemon/check_probe
+tests_daemon_check_probe_SOURCES = tests/daemon/check_probe.c tests/daemon/runner_run.c tests/daemon/runner_run.h \
+	tests/daemon/shim_run.c tests/daemon/shim_run.h
+tests_daemon_check_probe_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_probe_LDADD = daemon/libdaemon.a proto/libproto.a $(UV_LIBS) $(JANSSON_LIBS) $(TEST_LIBS)
 
 check_PROGRAMS += tests/daemon/check_inventory
 TESTS += tests/daemon/check_inventory
