@@ -94,6 +94,7 @@ def test_a_user_cannot_write_where_he_may_not(system):
     [record] = system.wait(system.submit_as(ALICE, job))
     assert record["state"] == "failed"
     assert record["exit"]["code"] == "output"
+    assert "Permission denied" in record["exit"]["message"]
     assert os.listdir(system.home(BOB)) == []
 
 
