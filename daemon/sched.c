@@ -28,7 +28,7 @@ const char *sched_reason(const struct sched_why *why, const struct devlist *want
     if (why->behind != 0)
         snprintf(buf, 64, "behind job %" PRId64, why->behind);
     else
-        snprintf(buf, 64, "waiting for %zu of %zu device%s", why->available, want->n,
+        snprintf(buf, 64, "waiting for %zu of %zu device%s", want->n - why->available, want->n,
                  want->n == 1 ? "" : "s");
     return buf;
 }

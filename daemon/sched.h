@@ -30,7 +30,7 @@ struct sched_job {
 /* Decides for the `n` queued jobs, in the queue's order. `free`: devices of no live job. */
 void sched_decide(const struct devlist *devices, devset free, struct sched_job *jobs, size_t n);
 
-/* "waiting for 2 of 4 devices", "behind job 17"; returns `buf`. */
+/* "waiting for 2 of 4 devices" (missing of wanted), "behind job 17"; returns `buf`. */
 const char *sched_reason(const struct sched_why *why, const struct devlist *want,
                          char buf[static 64]);
 

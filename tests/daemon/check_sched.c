@@ -105,7 +105,7 @@ START_TEST(first_come_first_served_with_reasons)
     ck_assert_str_eq(sched_reason(&queue[2].why, &one, buf), "behind job 17");
     struct sched_job alone[] = {{.id = 1, .want = &one}};
     sched_decide(&devices, 0, alone, 1);
-    ck_assert_str_eq(sched_reason(&alone[0].why, &one, buf), "waiting for 0 of 1 device");
+    ck_assert_str_eq(sched_reason(&alone[0].why, &one, buf), "waiting for 1 of 1 device");
 }
 END_TEST
 

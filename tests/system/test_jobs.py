@@ -12,7 +12,7 @@ def test_two_side_by_side_and_the_third_waits(box):
     assert sorted(d for r in records for d in r["devices"]) == ["cpu:0", "cpu:1"]
     waiting = box.show(third)
     assert waiting["state"] == "queued"
-    assert waiting["reason"] == "waiting for 0 of 1 device"
+    assert waiting["reason"] == "waiting for 1 of 1 device"
     owners = {d["name"]: d["job"] for d in box.rpc.call("device.list")["devices"]}
     assert sorted(owners.values()) == [first, second]
     box.rpc.call("job.cancel", ids=[first])
