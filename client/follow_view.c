@@ -9,7 +9,8 @@
 #include "client/render/progress.h"
 #include "client/render/summary.h"
 
-enum { LINE_EVERY_S = 60 }; /* a line at least so often while there is progress */
+/* A line at least so often while there is progress; one about validation at most so often. */
+enum { LINE_EVERY_S = 60, VALIDATION_EVERY_S = 1 };
 
 double follow_clock(void)
 {
@@ -110,6 +111,16 @@ static void say_progress(struct text *text, struct followed *job)
     job->said.time = now;
 }
 
+/* Epochs may be shorter than a blink; what the last one reached is in the summary. */
+static void say_validation(struct text *text, struct followed *job)
+{
+    double now = follow_clock();
+    if (job->said.validation > 0 && now < job->said.validation + VALIDATION_EVERY_S)
+        return;
+    progress_validation_line(text, &job->record);
+    job->said.validation = now;
+}
+
 static int lines_event(struct follow *follow, struct followed *job, const json_t *event,
                        struct err *err)
 {
@@ -122,7 +133,7 @@ static int lines_event(struct follow *follow, struct followed *job, const json_t
         job->said.resumed = true;
     }
     if (type != NULL && strcmp(type, "validation") == 0)
-        progress_validation_line(&text, &job->record);
+        say_validation(&text, job);
     else if (!record_ended(&job->record))
         say_progress(&text, job);
     return ctl_print(&text, err);

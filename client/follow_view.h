@@ -21,7 +21,7 @@ struct followed {
         char reason[128];
         bool resumed;
         int tenth;
-        double time;
+        double time, validation; /* when, by follow_clock; 0: not yet */
     } said;
 };
 

@@ -409,7 +409,9 @@ START_TEST(watch)
          .reply = "\"result\":{\"seq\":1,\"jobs\":[" QUEUED "]}",
          .after = PROGRESS("1") LAGGED PROGRESS("2") PROGRESS("50")
              EVENT("7", "validation", "{\"progress\":{\"epoch\":1,\"accuracy\":0.5}}")
-                 EVENT("7", "state", "{\"state\":\"completed\"}")},
+         /* at once after it: not worth a line */
+         EVENT("7", "validation", "{\"progress\":{\"epoch\":2,\"accuracy\":0.6}}")
+             EVENT("7", "state", "{\"state\":\"completed\"}")},
         {.method = "job.show",
          .reply =
              "\"result\":{\"id\":7,\"state\":\"completed\",\"devices\":[\"cpu:0\"],\"progress\":{"
