@@ -22,6 +22,8 @@ static const char usage[] =
     "  --user               for one user: jobs run as whoever starts the daemon\n"
     "  --socket PATH        where to listen\n"
     "  --state DIR          where jobs are kept\n"
+    "  --detach             return when it serves, and go on in the background (log: "
+    "STATE/traind.log)\n"
     "  --cpu-devices N      offer N CPU devices (default: one a core)\n"
     "  --group NAME         may use the socket (default: traind)\n"
     "  --admin-group NAME   may change every job, and see all of it (default: traind-admin)\n"
@@ -107,6 +109,7 @@ static int set_path(char **field, const char *value, struct err *err)
 
 FLAG(set_user, user_mode)
 FLAG(set_allow_root_jobs, allow_root_jobs)
+FLAG(set_detach, detach)
 FLAG(set_check_only, check_only)
 FLAG(set_help, show_help)
 FLAG(set_version, show_version)
@@ -144,6 +147,7 @@ static const struct row {
     {"user", no_argument, set_user},
     {"socket", required_argument, set_socket},
     {"state", required_argument, set_state},
+    {"detach", no_argument, set_detach},
     {"cpu-devices", required_argument, set_cpu_devices},
     {"group", required_argument, set_group},
     {"admin-group", required_argument, set_admin_group},

@@ -24,6 +24,7 @@ struct config {
     int cpu_devices;                 /* 0: one a core */
     int grace_s;
     bool allow_root_jobs;
+    bool detach;
     bool check_only; /* --check-config */
     bool show_help, show_version;
 };

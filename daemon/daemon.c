@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#include "daemon/detach.h"
 #include "daemon/listen.h"
 #include "daemon/log.h"
 #include "daemon/recover.h"
@@ -35,7 +36,7 @@ int daemon_open(uv_loop_t *loop, const struct config *config, struct runner *run
         return err_set(err, ERR_NOMEM, "out of memory");
     daemon->config = config;
     daemon->loop = loop;
-    daemon->lock_fd = -1;
+    daemon->lock_fd = daemon->ready_fd = -1;
     LIST_INIT(&daemon->sessions.list);
     LIST_INIT(&daemon->waits);
     int rc = open_parts(daemon, err);
@@ -91,6 +92,9 @@ void daemon_probed(struct daemon *daemon, struct inventory *inventory, const str
     listener_start(daemon->listener, on_client, daemon);
     log_info("ready: %zu device%s, socket %s", daemon->devices.n, daemon->devices.n == 1 ? "" : "s",
              daemon->config->socket);
+    if (detach_ready(daemon->ready_fd, daemon->config->state, &err) != 0)
+        daemon_fail(daemon, &err);
+    daemon->ready_fd = -1;
 }
 
 void daemon_set_alarm(struct daemon *daemon)

@@ -29,6 +29,7 @@ struct daemon {
     struct uv_loop_s *loop;
     struct runner *runner;
     int lock_fd;
+    int ready_fd;         /* --detach: where the command waits (detach.h); else -1 */
     struct store *opened; /* until the store's thread has it */
     struct store_thread *store;
     struct listener *listener;

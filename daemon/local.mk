@@ -5,6 +5,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/cancel.c \
 	daemon/config.c daemon/config.h \
 	daemon/daemon.c daemon/daemon.h \
+	daemon/detach.c daemon/detach.h \
 	daemon/devset.c daemon/devset.h \
 	daemon/evidence.c daemon/evidence.h \
 	daemon/inventory.c daemon/inventory.h \

@@ -11,6 +11,7 @@
 
 #include "daemon/config.h"
 #include "daemon/daemon.h"
+#include "daemon/detach.h"
 #include "daemon/log.h"
 #include "proto/descriptors.h"
 #include <config.h>
@@ -60,7 +61,8 @@ static void on_closed(void *owner)
     (void)owner;
 }
 
-static int serve(const struct config *config, struct err *err)
+/* `ready_fd`: detach.h's, or -1. */
+static int serve(const struct config *config, int ready_fd, struct err *err)
 {
     uv_loop_t loop;
     uv_signal_t signals[N_SIGNALS];
@@ -73,6 +75,7 @@ static int serve(const struct config *config, struct err *err)
     if (rc == 0)
         rc = daemon_open(&loop, config, runner, &daemon, err);
     if (rc == 0) {
+        daemon->ready_fd = ready_fd;
         catch_signals(&loop, signals, daemon);
         daemon_start(daemon);
         uv_run(&loop, UV_RUN_DEFAULT);
@@ -95,6 +98,23 @@ static int flush(struct err *err)
     return 0;
 }
 
+static int serve_detached(const struct config *config, struct err *err)
+{
+    char log[PATH_MAX];
+    pid_t pid;
+    int fd;
+    int rc = detach(&pid, &fd, err);
+    if (rc != 0)
+        return rc;
+    if (pid == 0)
+        return serve(config, fd, err);
+    rc = detach_wait(pid, fd);
+    if (rc == 0)
+        printf("traind is process %d; its log is %s; kill %d ends it, and running jobs go on\n",
+               pid, detach_log(config->state, log, sizeof log), pid);
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     struct config config;
@@ -113,7 +133,7 @@ int main(int argc, char **argv)
         config_print(&config);
     else if (rc == 0) {
         raise_descriptor_limit();
-        rc = serve(&config, &err);
+        rc = config.detach ? serve_detached(&config, &err) : serve(&config, -1, &err);
     }
     if (rc == 0)
         rc = flush(&err);
