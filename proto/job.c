@@ -12,6 +12,7 @@
 
 #include "proto/job_check.h"
 #include "proto/job_kinds.h"
+#include "proto/job_rows.h"
 #include "proto/json.h"
 
 size_t job_parser_enter(struct job_parser *parser, const char *key)
@@ -395,6 +396,11 @@ void job_free(struct job *job)
 json_t *job_dump(const struct job *job)
 {
     return job_object_dump(&job_object, job);
+}
+
+const char *loss_type_name(enum loss_type type)
+{
+    return job_choice(&job_loss_object.fields[0], (int)type)->name;
 }
 
 const char *layer_type_name(enum layer_type type)

@@ -42,7 +42,7 @@ int job_complete(const json_t *root, struct job *job, struct err *err)
         if (layer->name == NULL && name_layer(layer, i, err) != 0)
             return err->code;
     }
-    return 0;
+    return job_mark(job, err);
 }
 
 /* A broken rule of layer `index`, at a key of it ("" for the layer itself). */

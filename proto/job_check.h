@@ -7,8 +7,12 @@
 #include "proto/err.h"
 #include "proto/job.h"
 
-/* Fills in what follows from other values (FIELD_COMPUTED). Errors: ERR_NOMEM. */
+/* Fills in what follows from other values (FIELD_COMPUTED). Errors: ERR_NOMEM; those of job_mark.
+ */
 int job_complete(const json_t *root, struct job *job, struct err *err);
+/* Marks the layers that freeze and fresh name, a part of job_complete. Errors: ERR_JOB_INVALID of a
+ * name that no layer has; ERR_NOMEM. */
+int job_mark(struct job *job, struct err *err);
 /* Checks the rules. Errors: ERR_JOB_INVALID with a path; ERR_NOMEM. */
 int job_check(const struct job *job, struct err *err);
 /* Those about data, a part of job_check. */

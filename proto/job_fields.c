@@ -1,4 +1,5 @@
-/* job_fields.c: every key of a job document but those of the layers (job_layers.c). */
+/* job_fields.c: every key of a job document but those of the layers (job_layers.c), and of
+ * loss, optimizer and schedule (job_learning.c). */
 #include "proto/job_fields.h"
 
 #include <string.h>
@@ -104,11 +105,13 @@ static const struct field init_rows[] = {
      RANGE(1, PATH_MOST)},
     {"strict", FIELD_BOOL, "Refuse weights with unexpected keys", AT(job_init, strict),
      DEFAULT("true")},
+    {"fresh", FIELD_NAMES, "Layers that start random all the same, with all below them",
+     .offset = offsetof(struct job_init, fresh), .aux = offsetof(struct job_init, n_fresh),
+     RANGE(0, NAMED_MOST)},
     {0},
 };
 
-static const struct object_def init_object = {
-    .what = "init", .fields = init_rows, .later = LATER_KEYS({"fresh", "partly loaded weights"})};
+static const struct object_def init_object = {.what = "init", .fields = init_rows};
 
 static const struct field model_rows[] = {
     {"input", FIELD_SOLE, "What the model takes", INPUTS_AT},
@@ -120,71 +123,16 @@ static const struct field model_rows[] = {
      .object = &job_layer_object},
     {"init", FIELD_OBJECT, "The weights at the beginning", AT(job_model, init), DEFAULT("{}"),
      .object = &init_object},
+    {"freeze", FIELD_NAMES, "Layers that are not trained; a name stands for all below it too",
+     .offset = offsetof(struct job_model, freeze), .aux = offsetof(struct job_model, n_freeze),
+     RANGE(0, NAMED_MOST)},
     {0},
 };
 
 static const struct object_def model_object = {.what = "model",
                                                .fields = model_rows,
-                                               .later = LATER_KEYS({"freeze", "frozen layers"}),
                                                .one_of = {"input", "inputs"},
                                                .shorthand = &preset_shorthand};
-
-static const struct field reduction_rows[] = {
-    {"reduction", FIELD_CHOICE, "Of the samples' losses to one", AT(job_loss, reduction),
-     DEFAULT("\"mean\""), CHOICES(OPTION("mean", REDUCTION_MEAN), OPTION("sum", REDUCTION_SUM)),
-     LATER({"none", "losses without a reduction"})},
-    {0},
-};
-
-static const struct choice losses[] = {
-    {"CrossEntropyLoss", LOSS_CROSS_ENTROPY, reduction_rows,
-     LATER_KEYS({"label_smoothing", "smoothed labels"}, {"ignore_index", "ignored labels"},
-                {"weight", "class weights"})},
-    {"MSELoss", LOSS_MSE, reduction_rows, NULL},
-    {0},
-};
-
-static const struct field loss_rows[] = {
-    {"type", FIELD_CHOICE, "PyTorch's name of the loss", AT(job_loss, type), REQUIRED,
-     .choices = losses,
-     LATER({"BCEWithLogitsLoss", "BCEWithLogitsLoss losses"}, {"L1Loss", "L1Loss losses"},
-           {"NLLLoss", "NLLLoss losses"})},
-    {0},
-};
-
-static const struct object_def loss_object = {.what = "loss", .fields = loss_rows, .tagged = true};
-
-static const struct field sgd_rows[] = {
-    {"lr", FIELD_NUMBER, "The learning rate", AT(job_optimizer, lr), REQUIRED, REALS(0, REAL_MAX)},
-    {"momentum", FIELD_NUMBER, "As in PyTorch", AT(job_optimizer, momentum), DEFAULT("0"),
-     REALS(0, REAL_MAX)},
-    {"dampening", FIELD_NUMBER, "As in PyTorch", AT(job_optimizer, dampening), DEFAULT("0"),
-     REALS(-REAL_MAX, REAL_MAX)},
-    {"nesterov", FIELD_BOOL, "Needs momentum and no dampening", AT(job_optimizer, nesterov),
-     DEFAULT("false")},
-    {"weight_decay", FIELD_NUMBER, "As in PyTorch", AT(job_optimizer, weight_decay), DEFAULT("0"),
-     REALS(0, REAL_MAX)},
-    {0},
-};
-
-static const struct choice optimizers[] = {
-    {"SGD", OPTIMIZER_SGD, sgd_rows, NULL},
-    {0},
-};
-
-static const struct field optimizer_rows[] = {
-    {"type", FIELD_CHOICE, "PyTorch's name of the optimizer", AT(job_optimizer, type), REQUIRED,
-     .choices = optimizers,
-     LATER({"Adam", "Adam optimizers"}, {"AdamW", "AdamW optimizers"},
-           {"RMSprop", "RMSprop optimizers"})},
-    {0},
-};
-
-static const struct object_def optimizer_object = {
-    .what = "optimizer",
-    .fields = optimizer_rows,
-    .tagged = true,
-    .later = LATER_KEYS({"no_decay", "exemptions from weight decay"})};
 
 static const struct field train_rows[] = {
     {"epochs", FIELD_INT, "How often the data is gone through", AT(job_train, epochs),
@@ -208,6 +156,8 @@ static const struct field train_rows[] = {
      LATER({"bf16", "bf16 computations"}, {"tf32", "tf32 computations"})},
     {"mode", FIELD_FIXED, "What is done with the model", DEFAULT("\"train\""),
      LATER({"evaluate", "evaluating jobs"}, {"predict", "predicting jobs"})},
+    {"clip_grad_norm", FIELD_NUMBER, "Most that the norm of all gradients together may be",
+     AT(job_train, clip_grad_norm), REALS(0, REAL_MAX), .flags = FIELD_ABOVE},
     {"log_every", FIELD_INT, "Steps from one logged step to the next", AT(job_train, log_every),
      DEFAULT("1"), RANGE(1, COUNT_MAX)},
     {"validate_every", FIELD_EVERY, "\"1 epoch\", \"500 steps\", \"never\"",
@@ -223,8 +173,8 @@ static const struct object_def train_object = {
     .what = "train",
     .fields = train_rows,
     .one_of = {"epochs", "max_steps"},
-    .later = LATER_KEYS({"clip_grad_norm", "clipped gradients"}, {"early_stop", "early stops"},
-                        {"output_device", "output devices"}, {"record", "recorded tensors"})};
+    .later = LATER_KEYS({"early_stop", "early stops"}, {"output_device", "output devices"},
+                        {"record", "recorded tensors"})};
 
 #define DEVICES_ROW(...)                                                                           \
     {                                                                                              \
@@ -296,9 +246,11 @@ static const struct field job_rows[] = {
     {"data", FIELD_OBJECT, "What it is trained on", AT(job, data), REQUIRED,
      .object = &data_object},
     {"loss", FIELD_OBJECT, "What training makes small", AT(job, loss), REQUIRED,
-     .object = &loss_object},
+     .object = &job_loss_object},
     {"optimizer", FIELD_OBJECT, "How a step changes the weights", AT(job, optimizer), REQUIRED,
-     .object = &optimizer_object},
+     .object = &job_optimizer_object},
+    {"schedule", FIELD_OBJECT, "How the learning rate changes, in optimizer steps",
+     AT(job, schedule), DEFAULT("{}"), .object = &job_schedule_object},
     {"train", FIELD_OBJECT, "How long, in what batches", AT(job, train), REQUIRED,
      .object = &train_object},
     {"parallel", FIELD_OBJECT, "On what devices", AT(job, parallel), DEFAULT("{}"),
@@ -313,8 +265,8 @@ static const struct field job_rows[] = {
 const struct object_def job_object = {
     .what = "a job",
     .fields = job_rows,
-    .later = LATER_KEYS({"schedule", "learning-rate schedules"}, {"queue", "queue settings"},
-                        {"sweep", "sweeps"}, {"command", "command jobs"})};
+    .later =
+        LATER_KEYS({"queue", "queue settings"}, {"sweep", "sweeps"}, {"command", "command jobs"})};
 
 const struct every_unit_def job_every_units[] = {
     {"step", EVERY_STEPS, 1},   {"steps", EVERY_STEPS, 1},

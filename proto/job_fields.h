@@ -25,6 +25,7 @@ enum field_kind {
     FIELD_PAIR,       /* int64_t[2]: one integer for both, or two */
     FIELD_SHAPE,      /* struct job_shape */
     FIELD_NUMBERS,    /* struct job_numbers */
+    FIELD_INTS,       /* struct job_ints */
     FIELD_EVERY,      /* struct job_every */
     FIELD_NAMES,      /* char **, with its size_t count at `aux` */
     FIELD_SEGMENTS,   /* struct job_segments */
@@ -43,7 +44,9 @@ enum field_flag {
     FIELD_ABOVE = 4,     /* dmin itself is not allowed */
     FIELD_UNTIMED = 8,   /* FIELD_EVERY: no seconds */
     FIELD_OPTIONAL = 16, /* FIELD_OBJECT: the bool at `aux` says whether it was given */
-    FIELD_LONE = 32      /* FIELD_SHAPE: an integer alone stands for a list of it */
+    FIELD_LONE = 32,     /* FIELD_SHAPE: an integer alone stands for a list of it */
+    FIELD_BELOW = 64,    /* dmax itself is not allowed */
+    FIELD_LIST = 128     /* FIELD_NUMBERS: always a list */
 };
 
 /* What job.md describes and this version does not have: a key, or a value. As a value `match` is a

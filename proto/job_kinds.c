@@ -118,6 +118,7 @@ const struct field_type *const job_field_types[FIELD_KIND_COUNT] = {
     [FIELD_PAIR] = &job_type_pair,
     [FIELD_SHAPE] = &job_type_shape,
     [FIELD_NUMBERS] = &job_type_numbers,
+    [FIELD_INTS] = &job_type_ints,
     [FIELD_EVERY] = &job_type_every,
     [FIELD_NAMES] = &job_type_names,
     [FIELD_SEGMENTS] = &job_type_segments,

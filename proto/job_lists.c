@@ -88,15 +88,23 @@ static json_t *shape_dump(const struct field *field, const void *base)
 static void numbers_expect(const struct field *field, char *buf, size_t size)
 {
     char range[64];
-    snprintf(buf, size, "a number%s, or a list of 1 to %" PRId64 " (one a channel)",
-             job_number_range(field, range), field->imax);
+    job_number_range(field, range);
+    if ((field->flags & FIELD_LIST) == 0)
+        snprintf(buf, size, "a number%s, or a list of 1 to %" PRId64 " (one a channel)", range,
+                 field->imax);
+    else if (field->imin == field->imax)
+        snprintf(buf, size, "a list of %" PRId64 " numbers%s", field->imax, range);
+    else
+        snprintf(buf, size, "a list of %" PRId64 " to %" PRId64 " numbers%s", field->imin,
+                 field->imax, range);
 }
 
 static int numbers_parse(struct job_parser *parser, const struct field *field, const json_t *value,
                          void *base)
 {
     size_t n = json_is_array(value) ? json_array_size(value) : 1;
-    if (n < (size_t)field->imin || n > (size_t)field->imax)
+    if (n < (size_t)field->imin || n > (size_t)field->imax ||
+        (field->flags & FIELD_LIST && !json_is_array(value)))
         return job_parser_refuse(parser, field, value);
     for (size_t i = 0; i < n; i++) {
         const json_t *entry = json_is_array(value) ? json_array_get(value, i) : value;
@@ -115,10 +123,16 @@ static int numbers_parse(struct job_parser *parser, const struct field *field, c
     return 0;
 }
 
+static bool numbers_given(const struct field *field, const void *base)
+{
+    const struct job_numbers *numbers = job_in(field, base);
+    return numbers->n > 0;
+}
+
 static json_t *numbers_dump(const struct field *field, const void *base)
 {
     const struct job_numbers *numbers = job_in(field, base);
-    if (numbers->n == 1)
+    if (numbers->n == 1 && (field->flags & FIELD_LIST) == 0)
         return job_number_value(numbers->v[0]);
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < numbers->n; i++) {
@@ -134,9 +148,58 @@ static void numbers_release(const struct field *field, void *base)
     *numbers = (struct job_numbers){0};
 }
 
+static void ints_expect(const struct field *field, char *buf, size_t size)
+{
+    char range[64];
+    snprintf(buf, size, "a list of 1 to %d integers %s", JOB_INTS_MAX, job_int_range(field, range));
+}
+
+static int ints_parse(struct job_parser *parser, const struct field *field, const json_t *value,
+                      void *base)
+{
+    size_t n = json_array_size(value);
+    if (n < 1 || n > JOB_INTS_MAX)
+        return job_parser_refuse(parser, field, value);
+    int64_t *v = calloc(n, sizeof *v);
+    if (v == NULL)
+        return job_parser_nomem(parser);
+    *(struct job_ints *)job_at(field, base) = (struct job_ints){n, v}; /* freed with the job */
+    for (size_t i = 0; i < n; i++) {
+        const json_t *entry = json_array_get(value, i);
+        if (!job_int_fits(field, entry)) {
+            job_parser_enter_index(parser, i);
+            return job_parser_refuse(parser, field, entry);
+        }
+        v[i] = json_integer_value(entry);
+    }
+    return 0;
+}
+
+static bool ints_given(const struct field *field, const void *base)
+{
+    const struct job_ints *ints = job_in(field, base);
+    return ints->n > 0;
+}
+
+static json_t *ints_dump(const struct field *field, const void *base)
+{
+    const struct job_ints *ints = job_in(field, base);
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < ints->n; i++)
+        list = json_list_append(list, json_integer(ints->v[i]));
+    return list;
+}
+
+static void ints_release(const struct field *field, void *base)
+{
+    struct job_ints *ints = job_at(field, base);
+    free(ints->v);
+    *ints = (struct job_ints){0};
+}
+
 static void names_expect(const struct field *field, char *buf, size_t size)
 {
-    snprintf(buf, size, "a list of 1 to %" PRId64 " names", field->imax);
+    snprintf(buf, size, "a list of %" PRId64 " to %" PRId64 " names", field->imin, field->imax);
 }
 
 static void free_strings(char **strings, size_t n)
@@ -146,13 +209,15 @@ static void free_strings(char **strings, size_t n)
     free(strings);
 }
 
-/* A list of strings of at most LIMIT_NAME_BYTES; *ret_strings is the caller's. */
+/* A list of strings of at most LIMIT_NAME_BYTES; *ret_strings is the caller's, NULL of none. */
 static int parse_strings(struct job_parser *parser, const struct field *field, const json_t *value,
                          char ***ret_strings)
 {
     size_t n = json_array_size(value);
-    if (n < 1 || n > (size_t)field->imax)
+    if (!json_is_array(value) || n < (size_t)field->imin || n > (size_t)field->imax)
         return job_parser_refuse(parser, field, value);
+    if (n == 0)
+        return 0;
     char **strings = calloc(n, sizeof *strings);
     if (strings == NULL)
         return job_parser_nomem(parser);
@@ -282,8 +347,10 @@ static void devices_release(const struct field *field, void *base)
 
 const struct field_type job_type_pair = {pair_expect, pair_parse, job_always, pair_dump, NULL};
 const struct field_type job_type_shape = {shape_expect, shape_parse, shape_given, shape_dump, NULL};
-const struct field_type job_type_numbers = {numbers_expect, numbers_parse, job_always, numbers_dump,
-                                            numbers_release};
+const struct field_type job_type_numbers = {numbers_expect, numbers_parse, numbers_given,
+                                            numbers_dump, numbers_release};
+const struct field_type job_type_ints = {ints_expect, ints_parse, ints_given, ints_dump,
+                                         ints_release};
 const struct field_type job_type_names = {names_expect, names_parse, counted_given, names_dump,
                                           names_release};
 const struct field_type job_type_segments = {segments_expect, segments_parse, job_always,

@@ -19,6 +19,8 @@ struct job_init {
     int64_t seed;  /* defaults to train.seed; unused where weights are given */
     char *weights; /* path of a safetensors file, or NULL */
     bool strict;
+    char **fresh; /* names of layers that the weights leave alone, see job_layer */
+    size_t n_fresh;
 };
 
 struct job_model {
@@ -27,6 +29,8 @@ struct job_model {
     struct job_layer *layers;
     size_t n_layers; /* >= 1 */
     struct job_init init;
+    char **freeze; /* names of layers that are not trained, see job_layer */
+    size_t n_freeze;
 };
 
 #endif

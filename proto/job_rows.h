@@ -24,10 +24,13 @@
 #define DIM_MAX INT32_MAX            /* a dimension, a count of features */
 #define COUNT_MAX ((int64_t)1 << 40) /* steps, samples, epochs: products fit in int64 */
 #define CHANNELS_MAX 4096
+#define JOB_INTS_MAX 10000 /* entries of FIELD_INTS */
+#define NAMED_MOST 1000    /* names in freeze, fresh: each is looked for in every layer */
 #define PATH_MOST (LIMIT_PATH_BYTES - 1) /* without the NUL that the kernel counts */
 #define REAL_MAX DBL_MAX
 
 extern const struct object_def job_layer_object;      /* of struct job_layer */
 extern const struct object_def job_layer_init_object; /* of struct layer_init */
+extern const struct object_def job_loss_object, job_optimizer_object, job_schedule_object;
 
 #endif

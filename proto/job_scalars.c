@@ -74,6 +74,8 @@ const char *job_number_range(const struct field *field, char buf[static 64])
 {
     if (field->flags & FIELD_ABOVE)
         snprintf(buf, 64, " above %g", field->dmin);
+    else if (field->flags & FIELD_BELOW)
+        snprintf(buf, 64, " from %g to below %g", field->dmin, field->dmax);
     else if (field->dmin > -REAL_MAX && field->dmax < REAL_MAX)
         snprintf(buf, 64, " from %g to %g", field->dmin, field->dmax);
     else if (field->dmin > -REAL_MAX)
@@ -86,7 +88,8 @@ const char *job_number_range(const struct field *field, char buf[static 64])
 bool job_number_fits(const struct field *field, const json_t *value)
 {
     double number = json_number_value(value);
-    return json_is_number(value) && number <= field->dmax &&
+    return json_is_number(value) &&
+           (field->flags & FIELD_BELOW ? number < field->dmax : number <= field->dmax) &&
            (field->flags & FIELD_ABOVE ? number > field->dmin : number >= field->dmin);
 }
 
@@ -103,6 +106,13 @@ static int number_parse(struct job_parser *parser, const struct field *field, co
         return job_parser_refuse(parser, field, value);
     *(double *)job_at(field, base) = json_number_value(value);
     return 0;
+}
+
+/* A number without a default has 0 for "not given": its range begins above 0. */
+static bool number_given(const struct field *field, const void *base)
+{
+    return field->fallback != NULL || (field->flags & (FIELD_REQUIRED | FIELD_COMPUTED)) != 0 ||
+           *(const double *)job_in(field, base) > 0;
 }
 
 /* Whole numbers are written as people write them: 0, not 0.0. */
@@ -376,7 +386,7 @@ static json_t *every_dump(const struct field *field, const void *base)
 }
 
 const struct field_type job_type_int = {int_expect, int_parse, int_given, int_dump, NULL};
-const struct field_type job_type_number = {number_expect, number_parse, job_always, number_dump,
+const struct field_type job_type_number = {number_expect, number_parse, number_given, number_dump,
                                            NULL};
 const struct field_type job_type_bool = {bool_expect, bool_parse, job_always, bool_dump, NULL};
 const struct field_type job_type_text = {text_expect, job_text_store, text_given, text_dump,

@@ -36,7 +36,8 @@ static json_t *number_schema(const struct field *field)
         schema = json_put(schema, field->flags & FIELD_ABOVE ? "exclusiveMinimum" : "minimum",
                           job_number_value(field->dmin));
     if (field->dmax < REAL_MAX)
-        schema = json_put(schema, "maximum", job_number_value(field->dmax));
+        schema = json_put(schema, field->flags & FIELD_BELOW ? "exclusiveMaximum" : "maximum",
+                          job_number_value(field->dmax));
     return schema;
 }
 
@@ -108,8 +109,13 @@ static json_t *shape_schema(const struct field *field)
 
 static json_t *numbers_schema(const struct field *field)
 {
-    return either(number_schema(field),
-                  list_schema(number_schema(field), field->imin, field->imax));
+    json_t *list = list_schema(number_schema(field), field->imin, field->imax);
+    return field->flags & FIELD_LIST ? list : either(number_schema(field), list);
+}
+
+static json_t *ints_schema(const struct field *field)
+{
+    return list_schema(int_schema(field), 1, JOB_INTS_MAX);
 }
 
 static json_t *every_schema(const struct field *field)
@@ -186,6 +192,7 @@ static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field
     [FIELD_PAIR] = pair_schema,
     [FIELD_SHAPE] = shape_schema,
     [FIELD_NUMBERS] = numbers_schema,
+    [FIELD_INTS] = ints_schema,
     [FIELD_EVERY] = every_schema,
     [FIELD_NAMES] = names_schema,
     [FIELD_SEGMENTS] = segments_schema,

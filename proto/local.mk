@@ -19,9 +19,11 @@ proto_libproto_a_SOURCES = \
 	proto/job_kinds.h \
 	proto/job_layer.h \
 	proto/job_layers.c \
+	proto/job_learning.c \
 	proto/job_lists.c \
-	proto/job_model.h \
 	proto/job_maps.c \
+	proto/job_marks.c \
+	proto/job_model.h \
 	proto/job_rows.h \
 	proto/job_scalars.c \
 	proto/job_shorthand.c \

@@ -49,7 +49,8 @@ int dataset_check_labels(const struct dataset_want *want, const char *where, int
                          const int64_t *labels, int64_t n, struct err *err)
 {
     for (int64_t i = 0; i < n; i++)
-        if (labels[i] < 0 || labels[i] >= want->classes)
+        if ((labels[i] < 0 || labels[i] >= want->classes) &&
+            (want->ignored == NULL || labels[i] != *want->ignored))
             return err_set(err, ERR_DATA_INVALID,
                            "%s: sample %lld has label %lld, want 0 to %lld (the model has %lld "
                            "classes)",

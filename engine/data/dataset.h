@@ -16,6 +16,7 @@ struct dataset_want { /* what the model takes */
     enum dtype target_dtype; /* DTYPE_I64: class numbers; DTYPE_F32: values, or class numbers made
                                 one-hot rows */
     int64_t classes;         /* labels lie in [0, classes); 0: no labels */
+    const int64_t *ignored;  /* a label that is allowed all the same; NULL: none */
 };
 
 struct dataset_rows { /* samples in the order of an epoch */

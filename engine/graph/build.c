@@ -126,7 +126,8 @@ struct value *build_variable(struct build *build, int variable, struct err *err)
     if (value == NULL)
         return NULL;
     value->variable = variable;
-    value->needs_grad = v->kind == VARIABLE_PARAMETER && build_training(build);
+    value->needs_grad = v->kind == VARIABLE_PARAMETER && build_training(build) &&
+                        !build->job->model.layers[v->layer].frozen;
     build->variables[variable] = value;
     return value;
 }

@@ -113,7 +113,7 @@ int forward_build_loss(struct build *build, struct value **ret_grad, struct err 
 {
     struct graph *graph = build->graph;
     const struct model *model = graph->model;
-    const struct loss_def *loss = build->ops->losses[build->job->loss.type];
+    const struct loss_def *loss = model->loss;
     bool training = build_training(build);
     struct shape target = with_batch(&model->target, graph->options.batch);
     graph->target = build_value(build, VALUE_TARGET, "target", target, model->target_dtype, err);

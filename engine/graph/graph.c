@@ -84,9 +84,12 @@ int graph_build(const struct model *model, const struct op_registry *ops,
     return rc;
 }
 
-double graph_loss_divisor(const struct model *model, int64_t n)
+double graph_loss_divisor(const struct model *model, const void *targets, int64_t n)
 {
-    return model->job->loss.reduction == REDUCTION_SUM ? 1.0 : (double)(n * model->loss_terms);
+    if (model->job->loss.reduction == REDUCTION_SUM)
+        return 1;
+    return model->loss->divisor != NULL ? model->loss->divisor(model, targets, n)
+                                        : (double)(n * model->loss_terms);
 }
 
 bool step_part_adds(enum step_part part)

@@ -79,14 +79,13 @@ struct graph {
     size_t n_nodes, nodes_capacity;
     struct value **values;
     size_t n_values, values_capacity;
-    struct value **data;   /* [model->n_inputs] */
-    struct value *target;  /* both NULL when the replica rests */
-    struct value **layers; /* by layer: its output; where nothing reads it, only a shape */
-    struct value *output;  /* the last layer's; the host reads it when not training */
-    struct value
-        *loss; /* F64 [1]: the SUM of the samples' (cross entropy) or elements' (MSE) losses */
-    struct value
-        *prediction; /* I64 [N]: arg max, under CrossEntropyLoss when not training; else NULL */
+    struct value **data;      /* [model->n_inputs] */
+    struct value *target;     /* both NULL when the replica rests */
+    struct value **layers;    /* by layer: its output; where nothing reads it, only a shape */
+    struct value *output;     /* the last layer's; the host reads it when not training */
+    struct value *loss;       /* F64 [1]: the SUM over the targets that count */
+    struct value *prediction; /* I64 as the target: arg max, where targets are class numbers and it
+                                 is no training; else NULL */
 };
 
 /* Errors: ERR_MODEL_SHAPE (incl. a BatchNorm in training with one value a channel), ERR_NOMEM. */
@@ -94,9 +93,10 @@ int graph_build(const struct model *model, const struct op_registry *ops,
                 const struct graph_options *options, struct graph **ret_graph, struct err *err);
 void graph_free(struct graph *graph);
 
-/* What a mean of the loss divides by for a batch of n samples: samples, or elements under MSELoss;
- * 1 under `sum`. */
-double graph_loss_divisor(const struct model *model, int64_t n);
+/* What the sum of the losses of n samples with these targets (on the host) is divided by: under
+ * `mean` the elements, or the class numbers that count with their weights, which may be 0; 1 under
+ * `sum`. */
+double graph_loss_divisor(const struct model *model, const void *targets, int64_t n);
 
 /* Whether gradients are added to what is there; whether the window ends with an update. */
 bool step_part_adds(enum step_part part);

@@ -69,14 +69,16 @@ static int find_target(struct build *build, struct model *model, struct err *err
     const struct shape *output = &build->graph->output->shape;
     model->output.rank = output->rank - 1;
     memcpy(model->output.dim, output->dim + 1, (size_t)model->output.rank * sizeof output->dim[0]);
-    return build->ops->losses[model->job->loss.type]->target(model, err);
+    model->loss = build->ops->losses[model->job->loss.type];
+    return model->loss->target(model, err);
 }
 
 /* The optimizer's state of one parameter, in consecutive variables. */
-static int find_state(struct build *build, int parameter, const char *const *names, int n_names,
-                      struct err *err)
+static int find_state(struct build *build, int parameter, const char *const *names, struct err *err)
 {
-    for (int i = 0; i < n_names; i++) {
+    for (int i = 0; i < OPTIMIZER_MAX_STATE; i++) {
+        if (names[i] == NULL)
+            continue;
         struct model *model = build->found;
         const struct variable *of = &model->variables[parameter];
         struct variable state = {.name = arena_format(model->arena, "%s.%s", of->name, names[i]),
@@ -92,7 +94,7 @@ static int find_state(struct build *build, int parameter, const char *const *nam
         int index = build_found(build, &state, err);
         if (index < 0)
             return index;
-        if (i == 0)
+        if (model->variables[parameter].state < 0)
             model->variables[parameter].state = index;
     }
     return 0;
@@ -101,13 +103,13 @@ static int find_state(struct build *build, int parameter, const char *const *nam
 static int find_states(struct build *build, struct err *err)
 {
     const struct job_optimizer *optimizer = &build->job->optimizer;
-    const char *names[OPTIMIZER_MAX_STATE];
-    int n_names = build->ops->optimizers[optimizer->type]->state(optimizer, names);
+    const char *names[OPTIMIZER_MAX_STATE] = {NULL};
+    build->ops->optimizers[optimizer->type]->state(optimizer, names);
     size_t n = build->found->n_variables;
     for (size_t i = 0; i < n; i++) {
         if (build->found->variables[i].gradient < 0)
             continue;
-        int rc = find_state(build, (int)i, names, n_names, err);
+        int rc = find_state(build, (int)i, names, err);
         if (rc != 0)
             return rc;
     }
@@ -116,12 +118,20 @@ static int find_states(struct build *build, struct err *err)
 
 static int count_parameters(struct model *model, struct err *err)
 {
-    for (size_t i = 0; i < model->n_variables; i++)
-        if (model->variables[i].kind == VARIABLE_PARAMETER)
-            model->n_parameters += shape_count(&model->variables[i].shape);
+    bool trained = false;
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct variable *variable = &model->variables[i];
+        if (variable->kind != VARIABLE_PARAMETER)
+            continue;
+        model->n_parameters += shape_count(&variable->shape);
+        trained |= !model->job->model.layers[variable->layer].frozen;
+    }
     if (model->n_parameters == 0)
         return err_at(err, ERR_MODEL_SHAPE, "/model/layers",
                       "the model has no parameters that could be trained");
+    if (!trained)
+        return err_at(err, ERR_MODEL_SHAPE, "/model/freeze",
+                      "all layers that have parameters are frozen: none is left to train");
     return 0;
 }
 

@@ -50,6 +50,9 @@ struct model_input {
                        [0, values); 0: none does */
 };
 
+struct loss_def;    /* engine/graph/op.h */
+struct op_registry; /* engine/graph/op.h */
+
 /* Parameters and buffers stand in the order of a PyTorch state_dict; then the gradients, in the
  * order in which backward makes them; then the optimizer's state. */
 struct model {
@@ -61,12 +64,15 @@ struct model {
     size_t n_variables;
     int first_gradient, n_gradients; /* the gradients' run; 0: there is none */
     struct shape output;             /* of one sample: the last layer's */
-    struct shape target;             /* of one sample: [] for class numbers, else the output's */
-    enum dtype target_dtype;         /* DTYPE_I64: class numbers */
-    int64_t classes; /* size of the output's class dimension under CrossEntropyLoss (and of a flat
-                        output under MSELoss, where integer labels become one-hot rows); 0: none */
+    struct shape target;     /* of one sample: the output's, without its last dimension where
+                                targets are class numbers */
+    enum dtype target_dtype; /* DTYPE_I64: class numbers */
+    int64_t classes; /* size of the output's class dimension where targets are class numbers (and of
+                        a flat output else, where integer labels become one-hot rows); 0: none */
     int64_t n_parameters; /* elements of all parameters */
-    int64_t loss_terms;   /* terms of a sample that a mean of the loss divides by */
+    const struct loss_def *loss;
+    int64_t loss_terms;     /* terms of a sample: elements of its target */
+    const int64_t *ignored; /* the class number of targets that do not count; NULL: all do */
 };
 
 /* The buckets in which gradients are all-reduced: a run of gradient variables in the order in which
@@ -74,8 +80,6 @@ struct model {
  * of the bucket that begins with gradient `first`. A function of the model alone, so that replicas
  * with other batches, or resting, agree. */
 int model_bucket_end(const struct model *model, int first, size_t bucket_bytes);
-
-struct op_registry; /* engine/graph/op.h */
 
 /* Builds the layers once to find the variables and shapes. Errors: ERR_MODEL_SHAPE with the layer's
  * JSON Pointer, its name, what it got and what it wants; ERR_NOMEM. */

@@ -38,6 +38,9 @@ struct loss_def {
     /* Sets the model's target, target_dtype, classes and loss_terms from its output's shape.
      * Errors: ERR_MODEL_SHAPE. */
     int (*target)(struct model *model, struct err *err);
+    /* What a mean over n samples of these targets (on the host) divides by. NULL: n *
+     * model->loss_terms. */
+    double (*divisor)(const struct model *model, const void *targets, int64_t n);
     /* Appends the loss of build_graph's output and target: *ret_loss F64 [1]; *ret_grad the
      * output's gradient where ret_grad is not NULL. */
     int (*build)(struct build *build, struct value *output, struct value *target,
@@ -47,14 +50,20 @@ struct loss_def {
                    struct err *err);
 };
 
+/* What an update has to do with. */
+struct update {
+    struct value *parameter, *gradient;
+    struct value *scale; /* F32 [1]: what the gradient is multiplied by first; NULL: nothing */
+    struct value *state[OPTIMIZER_MAX_STATE]; /* as the optimizer named it */
+};
+
 /* An optimizer. */
 struct optimizer_def {
     /* Names of the state that a parameter needs under this job ("momentum_buffer"), its shape the
-     * parameter's; writes at most OPTIMIZER_MAX_STATE, returns how many. */
-    int (*state)(const struct job_optimizer *optimizer, const char **ret_names);
-    /* Appends the update of a parameter. `state` as `state` named it. */
-    int (*build)(struct build *build, struct value *parameter, struct value *gradient,
-                 struct value *const *state, struct err *err);
+     * parameter's: sets [OPTIMIZER_MAX_STATE], NULL where one is not needed. */
+    void (*state)(const struct job_optimizer *optimizer, const char **ret_names);
+    /* Appends the update of a parameter. */
+    int (*build)(struct build *build, const struct update *update, struct err *err);
 };
 
 struct op_registry {
@@ -63,6 +72,10 @@ struct op_registry {
     const struct op_def *const *layers;            /* by enum layer_type */
     const struct loss_def *const *losses;          /* by enum loss_type */
     const struct optimizer_def *const *optimizers; /* by enum optimizer_type */
+    /* Appends what keeps the norm of the gradients from first to last within clip_grad_norm:
+     * struct update's scale. */
+    int (*clip)(struct build *build, struct value *first, struct value *last,
+                struct value **ret_scale, struct err *err);
 };
 
 /* NULL: there is none of this name. */

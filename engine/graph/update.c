@@ -1,36 +1,64 @@
-/* update.c: one update node a parameter, in the order of the state_dict. */
+/* update.c: one update node a parameter, in the order of the state_dict; before them the norm of
+ * all gradients, where they are clipped. */
 #include "engine/graph/build.h"
 
-static int update_one(struct build *build, const struct optimizer_def *optimizer, int parameter,
-                      struct err *err)
+static int update_state(struct build *build, const struct optimizer_def *optimizer, int parameter,
+                        struct update *update, struct err *err)
 {
-    const struct variable *variable = &build->graph->model->variables[parameter];
-    const char *names[OPTIMIZER_MAX_STATE];
-    struct value *state[OPTIMIZER_MAX_STATE] = {NULL};
-    int n_state = optimizer->state(&build->job->optimizer, names);
-    for (int i = 0; i < n_state; i++) {
-        state[i] = build_variable(build, variable->state + i, err);
-        if (state[i] == NULL)
+    const char *names[OPTIMIZER_MAX_STATE] = {NULL};
+    int next = build->graph->model->variables[parameter].state;
+    optimizer->state(&build->job->optimizer, names);
+    for (int i = 0; i < OPTIMIZER_MAX_STATE; i++) {
+        if (names[i] == NULL)
+            continue;
+        update->state[i] = build_variable(build, next++, err);
+        if (update->state[i] == NULL)
             return err->code;
     }
-    struct value *value = build_variable(build, parameter, err);
-    struct value *gradient = value == NULL ? NULL : build_variable(build, variable->gradient, err);
-    if (gradient == NULL)
+    return 0;
+}
+
+static int update_one(struct build *build, const struct optimizer_def *optimizer, int parameter,
+                      struct value *scale, struct err *err)
+{
+    const struct variable *variable = &build->graph->model->variables[parameter];
+    struct update update = {.scale = scale};
+    update.parameter = build_variable(build, parameter, err);
+    if (update.parameter == NULL)
         return err->code;
+    update.gradient = build_variable(build, variable->gradient, err);
+    if (update.gradient == NULL)
+        return err->code;
+    int rc = update_state(build, optimizer, parameter, &update, err);
     build_at(build, -1, variable->name);
-    return optimizer->build(build, value, gradient, state, err);
+    return rc != 0 ? rc : optimizer->build(build, &update, err);
+}
+
+/* What all gradients are multiplied by; NULL: by nothing. */
+static int build_scale(struct build *build, struct value **ret_scale, struct err *err)
+{
+    const struct model *model = build->graph->model;
+    *ret_scale = NULL;
+    if (build->job->train.clip_grad_norm <= 0 || model->n_gradients == 0)
+        return 0;
+    build_at(build, -1, "gradients");
+    struct value *first = build_variable(build, model->first_gradient, err);
+    if (first == NULL)
+        return err->code;
+    struct value *last = build_variable(build, model->first_gradient + model->n_gradients - 1, err);
+    if (last == NULL)
+        return err->code;
+    return build->ops->clip(build, first, last, ret_scale, err);
 }
 
 int update_build(struct build *build, struct err *err)
 {
     const struct model *model = build->graph->model;
     const struct optimizer_def *optimizer = build->ops->optimizers[build->job->optimizer.type];
-    for (size_t i = 0; i < model->n_variables; i++) {
-        if (model->variables[i].gradient < 0)
-            continue;
-        int rc = update_one(build, optimizer, (int)i, err);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
+    struct value *scale;
+    int rc = build_scale(build, &scale, err);
+    for (size_t i = 0; rc == 0 && i < model->n_variables; i++)
+        if (model->variables[i].gradient >= 0)
+            rc = update_one(build, optimizer, (int)i, scale, err);
+    return rc;
 }

@@ -54,9 +54,33 @@ struct dropout_attr { /* dropout, dropout_grad */
     int layer; /* keys the mask: rng_subkey(rng_key(seed, RNG_DROPOUT, layer), step) */
 };
 
+struct class_loss_attr {    /* cross_entropy, nll */
+    double label_smoothing; /* cross_entropy */
+    int64_t ignore_index;
+    const double *weight; /* one a class; NULL: all 1 */
+};
+
+struct bce_attr {
+    const double *pos_weight; /* of element i: [i % n_pos_weight] */
+    int64_t n_pos_weight;     /* 0: all 1 */
+};
+
 struct sgd_attr {
     double momentum, dampening, weight_decay;
     bool nesterov;
+};
+
+struct adam_attr { /* Adam, AdamW */
+    double beta1, beta2, eps, weight_decay;
+    bool decoupled; /* AdamW: the weights decay, not through the gradient */
+};
+
+struct rmsprop_attr {
+    double alpha, eps, momentum, weight_decay;
+};
+
+struct clip_grad_norm_attr {
+    double max_norm;
 };
 
 #endif

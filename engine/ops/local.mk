@@ -1,11 +1,14 @@
 engine_libengine_a_SOURCES += \
 	%D%/activation.c \
+	%D%/adam.c \
 	%D%/adaptive_avg_pool2d.c \
 	%D%/add.c \
 	%D%/attr.h \
 	%D%/avg_pool2d.c \
 	%D%/batch_norm.c \
+	%D%/bce_with_logits.c \
 	%D%/cat.c \
+	%D%/clip_grad_norm.c \
 	%D%/collective.c \
 	%D%/conv2d.c \
 	%D%/cross_entropy.c \
@@ -21,15 +24,19 @@ engine_libengine_a_SOURCES += \
 	%D%/max_pool2d.c \
 	%D%/mse.c \
 	%D%/mul.c \
+	%D%/nll.c \
 	%D%/ops.def \
 	%D%/registry.c \
 	%D%/registry.h \
 	%D%/relu.c \
 	%D%/reorder.c \
 	%D%/reshape.c \
+	%D%/rmsprop.c \
 	%D%/sgd.c \
 	%D%/softmax.c \
 	%D%/unary.c \
 	%D%/unary.h \
+	%D%/update.c \
+	%D%/update.h \
 	%D%/window.c \
 	%D%/window.h

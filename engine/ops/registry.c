@@ -34,10 +34,16 @@ static const struct op_def *const layers[LAYER_TYPE_COUNT] = {
 static const struct loss_def *const losses[] = {
     [LOSS_CROSS_ENTROPY] = &loss_cross_entropy,
     [LOSS_MSE] = &loss_mse,
+    [LOSS_BCE_WITH_LOGITS] = &loss_bce_with_logits,
+    [LOSS_L1] = &loss_l1,
+    [LOSS_NLL] = &loss_nll,
 };
 
 static const struct optimizer_def *const optimizers[] = {
     [OPTIMIZER_SGD] = &optimizer_sgd,
+    [OPTIMIZER_ADAM] = &optimizer_adam,
+    [OPTIMIZER_ADAMW] = &optimizer_adam,
+    [OPTIMIZER_RMSPROP] = &optimizer_rmsprop,
 };
 
 const struct op_registry op_registry = {
@@ -46,4 +52,5 @@ const struct op_registry op_registry = {
     .layers = layers,
     .losses = losses,
     .optimizers = optimizers,
+    .clip = clip_grad_norm_build,
 };

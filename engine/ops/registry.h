@@ -8,8 +8,12 @@
 #include "engine/ops/ops.def"
 #undef OP
 
-extern const struct loss_def loss_cross_entropy, loss_mse;
-extern const struct optimizer_def optimizer_sgd;
+extern const struct loss_def loss_cross_entropy, loss_nll, loss_mse, loss_l1, loss_bce_with_logits;
+extern const struct optimizer_def optimizer_sgd, optimizer_adam, optimizer_rmsprop;
+
+/* op_registry.clip. */
+int clip_grad_norm_build(struct build *build, struct value *first, struct value *last,
+                         struct value **ret_scale, struct err *err);
 
 extern const struct op_registry op_registry;
 

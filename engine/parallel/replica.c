@@ -157,7 +157,8 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
         rc = read_buffer(replica, base, &program->plan->loss, &loss, sizeof loss, err);
     if (rc == 0)
         rc = read_buffer(replica, base, &program->plan->prediction, ret_predictions,
-                         (size_t)n * sizeof *ret_predictions, err);
+                         (size_t)(n * replica->config->model->loss_terms) * sizeof *ret_predictions,
+                         err);
     if (rc == 0)
         *ret_loss = loss;
     return rc;

@@ -39,8 +39,8 @@ struct chunk {
 int replica_open(struct replica *replica, struct err *err);
 void replica_close(struct replica *replica); /* half-open and zeroed ones too */
 
-/* One chunk: *ret_loss is the sum of its losses; `ret_predictions` (room for chunk->batch.n)
- * receives the class numbers if the graph makes them. */
+/* One chunk: *ret_loss is the sum of its losses; `ret_predictions` receives
+ * the class numbers, as many as targets, if the graph makes them. */
 int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_loss,
                 int64_t *ret_predictions, struct err *err);
 

@@ -11,6 +11,7 @@
 
 #include "engine/base/thread.h"
 #include "engine/comm/comm.h"
+#include "engine/graph/op.h"
 #include "engine/parallel/chunk.h"
 #include "engine/parallel/replica.h"
 
@@ -151,7 +152,8 @@ static int open_host(struct strategy *strategy, struct err *err)
     const struct strategy_config *config = &strategy->config;
     int64_t most = largest_batch(config->eval_batches, config->n_eval_batches);
     strategy->arena = arena_new();
-    strategy->predictions = calloc((size_t)most + 1, sizeof *strategy->predictions);
+    strategy->predictions =
+        calloc((size_t)(most * config->model->loss_terms) + 1, sizeof *strategy->predictions);
     strategy->buffer = malloc(largest_buffer(config->model) + 1);
     if (strategy->arena == NULL || strategy->predictions == NULL || strategy->buffer == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
@@ -251,7 +253,7 @@ static void scatter(struct strategy *strategy, const struct batch *batch, const 
         chunk->step = *step;
         chunk->step.first_sample += first;
         chunk->batch = rows(model, batch, first, sizes[r]);
-        driver->predictions = strategy->predictions + first;
+        driver->predictions = strategy->predictions + first * model->loss_terms;
         first += sizes[r];
     }
 }
@@ -262,7 +264,12 @@ static void gather(const struct strategy *strategy, const struct step *step,
     double sum = 0;
     for (int r = 0; r < strategy->config.n_devices; r++) {
         const struct driver *driver = &strategy->drivers[r];
-        result->replicas[r] = (struct replica_result){driver->chunk.batch.n, driver->loss_sum};
+        const struct batch *chunk = &driver->chunk.batch;
+        result->replicas[r] = (struct replica_result){
+            .samples = chunk->n,
+            .loss_sum = driver->loss_sum,
+            .loss_divisor = graph_loss_divisor(strategy->config.model, chunk->targets, chunk->n),
+        };
         sum += driver->loss_sum;
     }
     result->loss = sum / step->loss_divisor;

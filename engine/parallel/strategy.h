@@ -45,13 +45,14 @@ struct batch { /* on the host */
 struct replica_result {
     int64_t samples; /* 0: rested */
     double loss_sum;
+    double loss_divisor; /* of its own chunk: what its mean loss divides by; 0: no target counts */
 };
 
 struct strategy_result {
     double loss; /* the batch's, mean or sum as the job says */
     struct replica_result replicas[LIMIT_DEVICES];
-    const int64_t *predictions; /* [n] after an evaluation whose loss predicts (loss_def.predict),
-                                   valid until the next call; else NULL */
+    const int64_t *predictions; /* [n, target shape] after an evaluation whose loss predicts
+                                   (loss_def.predict), valid until the next call; else NULL */
 };
 
 /* Plans without touching a device: what strategy_open would allocate, a row a device, and a

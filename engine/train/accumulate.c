@@ -18,13 +18,26 @@ static bool is_mean(const struct job_train *train)
 static void add(const struct job *job, const struct strategy_result *result, int n_devices,
                 struct pass *pass)
 {
+    bool sum = job->loss.reduction == REDUCTION_SUM;
     for (int i = 0; i < n_devices; i++) {
-        pass->made.replicas[i].samples += result->replicas[i].samples;
-        pass->made.replicas[i].loss_sum += result->replicas[i].loss_sum;
+        struct replica_result *replica = &pass->made.replicas[i];
+        replica->samples += result->replicas[i].samples;
+        replica->loss_sum += result->replicas[i].loss_sum;
+        replica->loss_divisor = sum ? 1 : replica->loss_divisor + result->replicas[i].loss_divisor;
         pass->loss_sum += result->replicas[i].loss_sum;
     }
     pass->made.loss =
         is_mean(&job->train) ? pass->loss_sum / pass->divisor : pass->made.loss + result->loss;
+}
+
+/* A mean over nothing: PyTorch's loss is NaN then, and its weights after the step too. */
+static int refuse_ignored(const struct job *job, const struct step *step, struct err *err)
+{
+    return err_set(err, ERR_DATA_INVALID,
+                   "no target of step %lld (epoch %lld) counts: all are %lld, which ignore_index "
+                   "names, or weigh 0, and a mean of no losses is not a number",
+                   (long long)step->number, (long long)step->epoch + 1,
+                   (long long)job->loss.ignore_index);
 }
 
 static int run_batch(const struct trainer_config *config, const struct prepared *prepared,
@@ -33,13 +46,15 @@ static int run_batch(const struct trainer_config *config, const struct prepared 
 {
     const struct job *job = config->job;
     struct strategy_result result;
-    double divisor = graph_loss_divisor(prepared->model, next->batch.n);
+    double divisor = graph_loss_divisor(prepared->model, next->batch.targets, next->batch.n);
     bool later = job->train.accumulate > 1 && is_mean(&job->train);
     pass->divisor = job->loss.reduction == REDUCTION_SUM ? 1 : pass->divisor + divisor;
     step.epoch = next->epoch;
     step.first_sample = next->first_sample;
     step.loss_divisor = later ? 1 : divisor;
     step.gradient_scale = 1 / pass->divisor;
+    if (later ? step_part_ends(part) && pass->divisor == 0 : divisor == 0)
+        return refuse_ignored(job, &step, err);
     int rc = strategy_train(strategy, &next->batch, part, &step, &result, err);
     if (rc != 0)
         return rc;

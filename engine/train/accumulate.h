@@ -11,8 +11,8 @@ struct accumulated { /* over the window */
 };
 
 /* Runs the batches of one step. `step`: its number, seed and learning rate are given, the rest is
- * filled in. Traces the batches' shapes where the job asks. Errors: the strategy's, the loader's.
- */
+ * filled in. Traces the batches' shapes where the job asks. Errors: the strategy's, the loader's;
+ * ERR_DATA_INVALID where a mean would be over no target that counts. */
 int accumulate_step(const struct trainer_config *config, const struct prepared *prepared,
                     struct strategy *strategy, struct loader *loader, struct step step,
                     struct accumulated *ret_made, struct err *err);

@@ -5,17 +5,20 @@
 #include <math.h>
 
 struct pass { /* sums so far */
-    double loss_sum;
-    int64_t samples, correct;
+    double loss_sum, loss_divisor;
+    int64_t targets, correct; /* of those that count */
     bool classifier;
 };
 
-static void count(const struct loader_batch *batch, const int64_t *predictions, struct pass *pass,
-                  struct evaluation *evaluation)
+static void count(const struct model *model, const struct loader_batch *batch,
+                  const int64_t *predictions, struct pass *pass, struct evaluation *evaluation)
 {
     const int64_t *targets = batch->batch.targets;
     pass->classifier = true;
-    for (int64_t i = 0; i < batch->batch.n; i++) {
+    for (int64_t i = 0; i < batch->batch.n * model->loss_terms; i++) {
+        if (model->ignored != NULL && targets[i] == *model->ignored)
+            continue;
+        pass->targets++;
         pass->correct += predictions[i] == targets[i];
         if (evaluation->classes > 0)
             evaluation->confusion[targets[i]][predictions[i]]++;
@@ -32,16 +35,17 @@ static int evaluate_batch(const struct prepared *prepared, struct strategy *stra
         .seed = (uint64_t)model->job->train.seed,
         .number = step,
         .first_sample = batch->first_sample,
-        .loss_divisor = graph_loss_divisor(model, batch->batch.n),
+        .loss_divisor = graph_loss_divisor(model, batch->batch.targets, batch->batch.n),
     };
     int rc = strategy_evaluate(strategy, &batch->batch, &at, &result, err);
     if (rc != 0)
         return rc;
     for (int i = 0; i < prepared->strategy.n_devices; i++)
         pass->loss_sum += result.replicas[i].loss_sum;
-    pass->samples += batch->batch.n;
+    bool sum = model->job->loss.reduction == REDUCTION_SUM;
+    pass->loss_divisor = sum ? 1 : pass->loss_divisor + at.loss_divisor;
     if (result.predictions != NULL)
-        count(batch, result.predictions, pass, evaluation);
+        count(model, batch, result.predictions, pass, evaluation);
     return 0;
 }
 
@@ -71,12 +75,15 @@ int evaluate(const struct prepared *prepared, struct strategy *strategy, int64_t
     if (rc != 0 || *ret_stopped)
         return rc;
 
-    evaluation.loss = pass.loss_sum / graph_loss_divisor(model, pass.samples);
+    if (pass.loss_divisor == 0)
+        return err_at(err, ERR_DATA_INVALID, "/data/validation",
+                      "no target counts: all are ignored or weigh 0");
+    evaluation.loss = pass.loss_sum / pass.loss_divisor;
     if (!isfinite(evaluation.loss))
         return err_set(err, ERR_LOSS_NAN, "the validation loss is %s after step %lld",
                        isnan(evaluation.loss) ? "nan" : "infinite", (long long)step);
     if (pass.classifier)
-        evaluation.accuracy = (double)pass.correct / (double)pass.samples;
+        evaluation.accuracy = (double)pass.correct / (double)pass.targets;
     else
         evaluation.classes = 0;
     *ret_evaluation = evaluation;

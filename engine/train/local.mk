@@ -15,6 +15,8 @@ engine_libengine_a_SOURCES += \
 	%D%/output.h \
 	%D%/prepare.c \
 	%D%/prepare.h \
+	%D%/schedule.c \
+	%D%/schedule.h \
 	%D%/snapshot.c \
 	%D%/snapshot.h \
 	%D%/trace.c \

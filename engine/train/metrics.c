@@ -65,6 +65,13 @@ int metrics_open(const char *output, int64_t step, struct metrics *ret_metrics, 
     return rc;
 }
 
+/* A number, or the null that JSON has for one that is not. */
+static int print_number(char *text, size_t size, const char *before, double number)
+{
+    return isnan(number) ? snprintf(text, size, "%snull", before)
+                         : snprintf(text, size, "%s%.9g", before, number);
+}
+
 int metrics_write_step(struct metrics *metrics, const struct metrics_step *row, struct err *err)
 {
     char text[ROW_BYTES];
@@ -74,8 +81,8 @@ int metrics_write_step(struct metrics *metrics, const struct metrics_step *row, 
                      ", \"seconds\": %.9g, \"replica_losses\": [",
                      row->step, row->epoch, row->loss, row->lr, row->samples, row->seconds);
     for (int i = 0; i < row->n_replicas; i++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%.9g", i > 0 ? ", " : "",
-                      row->replica_losses[i]);
+        n += print_number(text + n, sizeof text - (size_t)n, i > 0 ? ", " : "",
+                          row->replica_losses[i]);
     n += snprintf(text + n, sizeof text - (size_t)n, "]}\n");
     return file_write(metrics->fd, text, (size_t)n, metrics->path, err);
 }

@@ -12,7 +12,8 @@ struct metrics_step {
     double loss, lr;     /* loss: before the update */
     int64_t samples;
     double seconds;                       /* that the step took, waiting for data included */
-    double replica_losses[LIMIT_DEVICES]; /* of the devices that had a chunk */
+    double replica_losses[LIMIT_DEVICES]; /* of the devices that had a chunk; NAN: no target of it
+                                             counts */
     int n_replicas;
 };
 

@@ -13,6 +13,7 @@ static int open_data(const struct job *job, struct prepared *prepared, struct er
         .target = model->target,
         .target_dtype = model->target_dtype,
         .classes = model->classes,
+        .ignored = model->ignored,
     };
     int rc =
         dataset_open(&job->data.train, &job->data, &want, "/data/train", &prepared->train, err);

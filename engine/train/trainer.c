@@ -20,6 +20,7 @@
 #include "engine/train/metrics.h"
 #include "engine/train/output.h"
 #include "engine/train/prepare.h"
+#include "engine/train/schedule.h"
 #include "engine/train/trace.h"
 
 struct trainer {
@@ -201,8 +202,7 @@ static int log_step(struct trainer *trainer, const struct step *step,
     for (int i = 0; i < config->n_devices; i++) {
         const struct replica_result *replica = &made->replicas[i];
         if (replica->samples > 0)
-            row.replica_losses[row.n_replicas++] =
-                replica->loss_sum / graph_loss_divisor(trainer->prepared.model, replica->samples);
+            row.replica_losses[row.n_replicas++] = replica->loss_sum / replica->loss_divisor;
     }
     return metrics_write_step(&trainer->metrics, &row, err);
 }
@@ -214,7 +214,7 @@ static int train_step(struct trainer *trainer, struct err *err)
     const struct step step = {
         .seed = (uint64_t)trainer->job->train.seed,
         .number = trainer->step + 1,
-        .lr = trainer->job->optimizer.lr,
+        .lr = schedule_lr(&trainer->job->schedule, trainer->job->optimizer.lr, trainer->step + 1),
     };
     int rc = accumulate_step(trainer->config, &trainer->prepared, trainer->strategy,
                              trainer->loader, step, &made, err);

@@ -109,14 +109,20 @@ static bool is_weight(const struct variable *variable)
     return (SNAPSHOT_WEIGHTS >> variable->kind & 1) != 0;
 }
 
-/* Every weight of the model is there and fits; under `strict` nothing else is. */
+/* Whether it begins with what the file says. */
+static bool is_loaded(const struct model *model, const struct variable *variable)
+{
+    return is_weight(variable) && !model->job->model.layers[variable->layer].fresh;
+}
+
+/* Every weight that is loaded is there and fits; under `strict` nothing else is. */
 static int check_all(const struct safetensors *file, const struct model *model, const char *path,
                      const char *before, bool strict, struct err *err)
 {
     size_t used = 0;
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct variable *variable = &model->variables[i];
-        if (!is_weight(variable))
+        if (!is_loaded(model, variable))
             continue;
         int rc = weights_check(find(file, before, variable->name), variable, path,
                                ERR_WEIGHTS_INVALID, err);
@@ -148,7 +154,7 @@ int checkpoint_load_weights(struct strategy *strategy, const struct model *model
         rc = check_all(file, model, path, before, strict, err);
     for (size_t i = 0; i < model->n_variables && rc == 0; i++) {
         const struct variable *variable = &model->variables[i];
-        if (is_weight(variable))
+        if (is_loaded(model, variable))
             rc = strategy_write(strategy, (int)i, find(file, before, variable->name)->data, err);
     }
     safetensors_close(file);

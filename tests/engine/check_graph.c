@@ -44,9 +44,9 @@ START_TEST(mlp_training_computes_no_gradient_of_the_data)
                "I b linear_input_grad(%9, b.weight) -> %11 [6, 2, 4]\n"
                "I r relu_grad(%4, %11) -> %12 [6, 2, 4]\n"
                "W a linear_weight_grad(input, %12) -> a.weight.grad, a.bias.grad\n"
-               "U a.weight sgd(a.weight, a.weight.grad, -)\n"
-               "U a.bias sgd(a.bias, a.bias.grad, -)\n"
-               "U b.weight sgd(b.weight, b.weight.grad, -)\n");
+               "U a.weight sgd(a.weight, a.weight.grad)\n"
+               "U a.bias sgd(a.bias, a.bias.grad)\n"
+               "U b.weight sgd(b.weight, b.weight.grad)\n");
     models_free(model);
 }
 END_TEST
@@ -58,42 +58,43 @@ START_TEST(cnn_training_reduces_each_bucket_as_soon_as_it_is_made)
     struct model *model = models_new(models_cnn_input, models_cnn, NULL);
     const struct graph_options options = {
         .batch = 4, .training = true, .n_replicas = 2, .bucket_bytes = 100};
-    check_dump(model, options,
-               "F conv1 conv2d(input, conv1.weight, conv1.bias) -> %3 [4, 4, 8, 8]\n"
-               "F bn1 batch_norm(%3, bn1.weight, bn1.bias, bn1.running_mean, bn1.running_var, "
-               "bn1.num_batches_tracked) -> %9 [4, 4, 8, 8], %10 [4], %11 [4]\n"
-               "F relu1 relu(%9) -> %12 [4, 4, 8, 8]\n"
-               "F pool1 max_pool2d(%12) -> %13 [4, 4, 4, 4], %14 [4, 4, 4, 4]\n"
-               "F conv2 conv2d(%13, conv2.weight, conv2.bias) -> %17 [4, 4, 4, 4]\n"
-               "F sum add(%17, %13) -> %18 [4, 4, 4, 4]\n"
-               "F flat reshape(%18) -> %19 [4, 64]\n"
-               "F drop dropout(%19) -> %20 [4, 64]\n"
-               "F fc linear(%20, fc.weight, fc.bias) -> %23 [4, 10]\n"
-               "F loss cross_entropy(%23, target) -> %25 [1], %26 [4, 10]\n"
-               "W fc linear_weight_grad(%20, %26) -> fc.weight.grad, fc.bias.grad\n"
-               "R gradients all_reduce(fc.weight.grad, fc.weight.grad)\n"
-               "I fc linear_input_grad(%26, fc.weight) -> %29 [4, 64]\n"
-               "I drop dropout_grad(%29) -> %30 [4, 64]\n"
-               "I flat reshape(%30) -> %31 [4, 4, 4, 4]\n"
-               "W conv2 conv2d_weight_grad(%13, %31) -> conv2.weight.grad, conv2.bias.grad\n"
-               "R gradients all_reduce(fc.bias.grad, conv2.weight.grad)\n"
-               "I conv2 conv2d_input_grad(%31, conv2.weight) -> %34 [4, 4, 4, 4]\n"
-               "I conv2 add(%31, %34) -> %35 [4, 4, 4, 4]\n"
-               "I pool1 max_pool2d_grad(%35, %14) -> %36 [4, 4, 8, 8]\n"
-               "I relu1 relu_grad(%12, %36) -> %37 [4, 4, 8, 8]\n"
-               "I bn1 batch_norm_grad(%3, %37, bn1.weight, %10, %11) -> %38 [4, 4, 8, 8], "
-               "bn1.weight.grad, bn1.bias.grad\n"
-               "W conv1 conv2d_weight_grad(input, %38) -> conv1.weight.grad, conv1.bias.grad\n"
-               "R gradients all_reduce(conv2.bias.grad, conv1.weight.grad)\n"
-               "R gradients all_reduce(conv1.bias.grad, conv1.bias.grad)\n"
-               "U conv1.weight sgd(conv1.weight, conv1.weight.grad, conv1.weight.momentum_buffer)\n"
-               "U conv1.bias sgd(conv1.bias, conv1.bias.grad, conv1.bias.momentum_buffer)\n"
-               "U bn1.weight sgd(bn1.weight, bn1.weight.grad, bn1.weight.momentum_buffer)\n"
-               "U bn1.bias sgd(bn1.bias, bn1.bias.grad, bn1.bias.momentum_buffer)\n"
-               "U conv2.weight sgd(conv2.weight, conv2.weight.grad, conv2.weight.momentum_buffer)\n"
-               "U conv2.bias sgd(conv2.bias, conv2.bias.grad, conv2.bias.momentum_buffer)\n"
-               "U fc.weight sgd(fc.weight, fc.weight.grad, fc.weight.momentum_buffer)\n"
-               "U fc.bias sgd(fc.bias, fc.bias.grad, fc.bias.momentum_buffer)\n");
+    check_dump(
+        model, options,
+        "F conv1 conv2d(input, conv1.weight, conv1.bias) -> %3 [4, 4, 8, 8]\n"
+        "F bn1 batch_norm(%3, bn1.weight, bn1.bias, bn1.running_mean, bn1.running_var, "
+        "bn1.num_batches_tracked) -> %9 [4, 4, 8, 8], %10 [4], %11 [4]\n"
+        "F relu1 relu(%9) -> %12 [4, 4, 8, 8]\n"
+        "F pool1 max_pool2d(%12) -> %13 [4, 4, 4, 4], %14 [4, 4, 4, 4]\n"
+        "F conv2 conv2d(%13, conv2.weight, conv2.bias) -> %17 [4, 4, 4, 4]\n"
+        "F sum add(%17, %13) -> %18 [4, 4, 4, 4]\n"
+        "F flat reshape(%18) -> %19 [4, 64]\n"
+        "F drop dropout(%19) -> %20 [4, 64]\n"
+        "F fc linear(%20, fc.weight, fc.bias) -> %23 [4, 10]\n"
+        "F loss cross_entropy(%23, target) -> %25 [1], %26 [4, 10]\n"
+        "W fc linear_weight_grad(%20, %26) -> fc.weight.grad, fc.bias.grad\n"
+        "R gradients all_reduce(fc.weight.grad, fc.weight.grad)\n"
+        "I fc linear_input_grad(%26, fc.weight) -> %29 [4, 64]\n"
+        "I drop dropout_grad(%29) -> %30 [4, 64]\n"
+        "I flat reshape(%30) -> %31 [4, 4, 4, 4]\n"
+        "W conv2 conv2d_weight_grad(%13, %31) -> conv2.weight.grad, conv2.bias.grad\n"
+        "R gradients all_reduce(fc.bias.grad, conv2.weight.grad)\n"
+        "I conv2 conv2d_input_grad(%31, conv2.weight) -> %34 [4, 4, 4, 4]\n"
+        "I conv2 add(%31, %34) -> %35 [4, 4, 4, 4]\n"
+        "I pool1 max_pool2d_grad(%35, %14) -> %36 [4, 4, 8, 8]\n"
+        "I relu1 relu_grad(%12, %36) -> %37 [4, 4, 8, 8]\n"
+        "I bn1 batch_norm_grad(%3, %37, bn1.weight, %10, %11) -> %38 [4, 4, 8, 8], "
+        "bn1.weight.grad, bn1.bias.grad\n"
+        "W conv1 conv2d_weight_grad(input, %38) -> conv1.weight.grad, conv1.bias.grad\n"
+        "R gradients all_reduce(conv2.bias.grad, conv1.weight.grad)\n"
+        "R gradients all_reduce(conv1.bias.grad, conv1.bias.grad)\n"
+        "U conv1.weight sgd(conv1.weight, conv1.weight.grad, -, conv1.weight.momentum_buffer)\n"
+        "U conv1.bias sgd(conv1.bias, conv1.bias.grad, -, conv1.bias.momentum_buffer)\n"
+        "U bn1.weight sgd(bn1.weight, bn1.weight.grad, -, bn1.weight.momentum_buffer)\n"
+        "U bn1.bias sgd(bn1.bias, bn1.bias.grad, -, bn1.bias.momentum_buffer)\n"
+        "U conv2.weight sgd(conv2.weight, conv2.weight.grad, -, conv2.weight.momentum_buffer)\n"
+        "U conv2.bias sgd(conv2.bias, conv2.bias.grad, -, conv2.bias.momentum_buffer)\n"
+        "U fc.weight sgd(fc.weight, fc.weight.grad, -, fc.weight.momentum_buffer)\n"
+        "U fc.bias sgd(fc.bias, fc.bias.grad, -, fc.bias.momentum_buffer)\n");
     models_free(model);
 }
 END_TEST
@@ -147,10 +148,10 @@ START_TEST(resting_replica_keeps_the_order_of_collectives)
                "R gradients all_reduce(b.weight.grad, b.bias.grad)\n"
                "R gradients all_reduce(a.weight.grad, a.weight.grad)\n"
                "R gradients all_reduce(a.bias.grad, a.bias.grad)\n"
-               "U a.weight sgd(a.weight, a.weight.grad, -)\n"
-               "U a.bias sgd(a.bias, a.bias.grad, -)\n"
-               "U b.weight sgd(b.weight, b.weight.grad, -)\n"
-               "U b.bias sgd(b.bias, b.bias.grad, -)\n");
+               "U a.weight sgd(a.weight, a.weight.grad)\n"
+               "U a.bias sgd(a.bias, a.bias.grad)\n"
+               "U b.weight sgd(b.weight, b.weight.grad)\n"
+               "U b.bias sgd(b.bias, b.bias.grad)\n");
     options.batch = 7;
     check_dump(model, options,
                "F a linear(input, a.weight, a.bias) -> %3 [7, 8]\n"
@@ -162,10 +163,10 @@ START_TEST(resting_replica_keeps_the_order_of_collectives)
                "W a linear_weight_grad(input, %12) -> a.weight.grad, a.bias.grad\n"
                "R gradients all_reduce(a.weight.grad, a.weight.grad)\n"
                "R gradients all_reduce(a.bias.grad, a.bias.grad)\n"
-               "U a.weight sgd(a.weight, a.weight.grad, -)\n"
-               "U a.bias sgd(a.bias, a.bias.grad, -)\n"
-               "U b.weight sgd(b.weight, b.weight.grad, -)\n"
-               "U b.bias sgd(b.bias, b.bias.grad, -)\n");
+               "U a.weight sgd(a.weight, a.weight.grad)\n"
+               "U a.bias sgd(a.bias, a.bias.grad)\n"
+               "U b.weight sgd(b.weight, b.weight.grad)\n"
+               "U b.bias sgd(b.bias, b.bias.grad)\n");
     models_free(model);
 }
 END_TEST
@@ -187,8 +188,8 @@ START_TEST(gradients_of_a_fan_out_are_added)
                "I r relu_grad(%4, %8) -> %10 [2, 4]\n"
                "I r add(%9, %10) -> %11 [2, 4]\n"
                "W a linear_weight_grad(input, %11) -> a.weight.grad, a.bias.grad\n"
-               "U a.weight sgd(a.weight, a.weight.grad, -)\n"
-               "U a.bias sgd(a.bias, a.bias.grad, -)\n");
+               "U a.weight sgd(a.weight, a.weight.grad)\n"
+               "U a.bias sgd(a.bias, a.bias.grad)\n");
     models_free(model);
 }
 END_TEST
@@ -208,8 +209,52 @@ START_TEST(layer_that_nothing_reads_leaves_no_node)
                "F fc linear(input, fc.weight, fc.bias) -> %5 [3, 2]\n"
                "F loss mse(%5, target) -> %7 [1], %8 [3, 2]\n"
                "W fc linear_weight_grad(input, %8) -> fc.weight.grad, fc.bias.grad\n"
-               "U fc.weight sgd(fc.weight, fc.weight.grad, -)\n"
-               "U fc.bias sgd(fc.bias, fc.bias.grad, -)\n");
+               "U fc.weight sgd(fc.weight, fc.weight.grad)\n"
+               "U fc.bias sgd(fc.bias, fc.bias.grad)\n");
+    models_free(model);
+}
+END_TEST
+
+/* Of the frozen BatchNorm only the input's gradient is computed, of what is before it nothing;
+ * the norm of all gradients stands between the last all-reduce and the updates. */
+START_TEST(frozen_layers_and_clipped_gradients)
+{
+    struct err err = ERR_INIT;
+    struct model *model = NULL;
+    struct job *job = models_job("[4]",
+                                 "{'type': 'Linear', 'name': 'a', 'out_features': 4},"
+                                 "{'type': 'Linear', 'name': 'b', 'out_features': 4},"
+                                 "{'type': 'BatchNorm1d', 'name': 'bn'},"
+                                 "{'type': 'Linear', 'name': 'c', 'out_features': 2}",
+                                 "'loss': {'type': 'L1Loss'},"
+                                 "'optimizer': {'type': 'RMSprop', 'centered': true}");
+    job->train.clip_grad_norm = 1;
+    job->model.layers[0].frozen = job->model.layers[2].frozen = true;
+    ck_assert_int_eq(model_build(job, &op_registry, &model, &err), 0);
+    check_dump(model, (struct graph_options){.batch = 6, .training = true, .n_replicas = 2},
+               "F a linear(input, a.weight, a.bias) -> %3 [6, 4]\n"
+               "F b linear(%3, b.weight, b.bias) -> %6 [6, 4]\n"
+               "F bn batch_norm(%6, bn.weight, bn.bias, bn.running_mean, bn.running_var, "
+               "bn.num_batches_tracked) -> %12 [6, 4], %13 [4], %14 [4]\n"
+               "F c linear(%12, c.weight, c.bias) -> %17 [6, 2]\n"
+               "F loss l1(%17, target) -> %19 [1], %20 [6, 2]\n"
+               "W c linear_weight_grad(%12, %20) -> c.weight.grad, c.bias.grad\n"
+               "R gradients all_reduce(c.weight.grad, c.weight.grad)\n"
+               "R gradients all_reduce(c.bias.grad, c.bias.grad)\n"
+               "I c linear_input_grad(%20, c.weight) -> %23 [6, 4]\n"
+               "I bn batch_norm_grad(%6, %23, bn.weight, %13, %14) -> %24 [6, 4]\n"
+               "W b linear_weight_grad(%3, %24) -> b.weight.grad, b.bias.grad\n"
+               "R gradients all_reduce(b.weight.grad, b.weight.grad)\n"
+               "R gradients all_reduce(b.bias.grad, b.bias.grad)\n"
+               "U gradients clip_grad_norm(c.weight.grad, b.bias.grad) -> %27 [1]\n"
+               "U b.weight rmsprop(b.weight, b.weight.grad, %27, b.weight.square_avg, -, "
+               "b.weight.grad_avg)\n"
+               "U b.bias rmsprop(b.bias, b.bias.grad, %27, b.bias.square_avg, -, "
+               "b.bias.grad_avg)\n"
+               "U c.weight rmsprop(c.weight, c.weight.grad, %27, c.weight.square_avg, -, "
+               "c.weight.grad_avg)\n"
+               "U c.bias rmsprop(c.bias, c.bias.grad, %27, c.bias.square_avg, -, "
+               "c.bias.grad_avg)\n");
     models_free(model);
 }
 END_TEST
@@ -260,16 +305,28 @@ END_TEST
 
 START_TEST(means_divide_by_what_pytorch_divides_by)
 {
+    const int64_t labels[] = {0, 2, 1, -7, 2, 1, 0, -7};
     struct model *model = models_new("[4]", "{'type': 'Linear', 'out_features': 3}", NULL);
-    ck_assert_double_eq(graph_loss_divisor(model, 8), 8);
+    ck_assert_double_eq(graph_loss_divisor(model, labels, 3), 3);
+    models_free(model);
+    model = models_new("[2, 4]", "{'type': 'Linear', 'out_features': 3}",
+                       "'loss': {'type': 'CrossEntropyLoss', 'ignore_index': -7},"
+                       "'optimizer': {'type': 'Adam'}");
+    ck_assert_double_eq(graph_loss_divisor(model, labels, 4), 6);
+    ck_assert_double_eq(graph_loss_divisor(model, labels + 3, 0), 0);
+    models_free(model);
+    model = models_new("[4]", "{'type': 'Linear', 'out_features': 3}",
+                       "'loss': {'type': 'NLLLoss', 'ignore_index': -7, 'weight': [1, 2.5, 0.25]},"
+                       "'optimizer': {'type': 'Adam'}");
+    ck_assert_double_eq(graph_loss_divisor(model, labels, 8), 1 + 0.25 + 2.5 + 0.25 + 2.5 + 1);
     models_free(model);
     model = models_new("[2, 4]", "{'type': 'Linear', 'out_features': 3}", mse);
-    ck_assert_double_eq(graph_loss_divisor(model, 8), 8 * 6);
+    ck_assert_double_eq(graph_loss_divisor(model, NULL, 8), 8 * 6);
     models_free(model);
     model = models_new("[4]", "{'type': 'Linear', 'out_features': 3}",
                        "'loss': {'type': 'MSELoss', 'reduction': 'sum'},"
                        "'optimizer': {'type': 'SGD', 'lr': 1}");
-    ck_assert_double_eq(graph_loss_divisor(model, 8), 1);
+    ck_assert_double_eq(graph_loss_divisor(model, NULL, 8), 1);
     models_free(model);
 }
 END_TEST
@@ -313,6 +370,7 @@ int main(void)
     tcase_add_test(tcase, resting_replica_keeps_the_order_of_collectives);
     tcase_add_test(tcase, gradients_of_a_fan_out_are_added);
     tcase_add_test(tcase, layer_that_nothing_reads_leaves_no_node);
+    tcase_add_test(tcase, frozen_layers_and_clipped_gradients);
     tcase_add_test(tcase, batch_norm_of_one_value_a_channel_is_refused);
     tcase_add_test(tcase, host_reads_loss_and_in_an_evaluation_output_and_prediction);
     tcase_add_test(tcase, means_divide_by_what_pytorch_divides_by);

@@ -1,5 +1,5 @@
 /* check_loops.c: the kernels that are loops of our own against their references: pooling, element
- * by element, losses, SGD. */
+ * by element. (Losses and updates: check_losses.c, check_updates.c.) */
 #include <math.h>
 
 #include "engine/ops/attr.h"
@@ -178,100 +178,6 @@ START_TEST(dropout_chunks)
 }
 END_TEST
 
-/* Losses */
-
-static const struct shape logits[] = {
-    {2, {1, 1}}, {2, {1, 2}}, {2, {5, 10}}, {2, {64, 10}}, {2, {20, 1000}}};
-
-static struct tensor loss(void)
-{
-    return (struct tensor){.shape = SHAPE(1), .fill = FILL_NORMAL, .dtype = DTYPE_F64};
-}
-
-static void cross_entropy_row(int row)
-{
-    struct kernel_test test = {.op = "cross_entropy", .step = {.loss_divisor = 70}};
-    test.in[0] = kernel_test_activation(logits[row]);
-    test.in[1] =
-        (struct tensor){.shape = SHAPE(logits[row].dim[0]), .fill = FILL_CLASS, .dtype = DTYPE_I64};
-    test.out[0] = loss();
-    kernel_test_arrivals(&test);
-    test.out[1] = kernel_test_activation(logits[row]);
-    kernel_test_arrivals(&test);
-}
-ALL_ROWS(cross_entropy, logits)
-
-/* Logits whose exponentials overflow. */
-START_TEST(cross_entropy_large)
-{
-    static const float x[6] = {1000, 999, -1000, -5000, -5001, -5000};
-    struct kernel_test test = {.op = "cross_entropy", .step = {.loss_divisor = 2}, .override = x};
-    test.in[0] = test.out[1] = kernel_test_activation(SHAPE(2, 3));
-    test.in[1] = (struct tensor){.shape = SHAPE(2), .fill = FILL_CLASS, .dtype = DTYPE_I64};
-    test.out[0] = loss();
-    kernel_test_run(&test);
-    ck_assert(isfinite(*(double *)test.out[0].memory));
-    kernel_test_done(&test);
-}
-END_TEST
-
-static void mse_row(int row)
-{
-    struct kernel_test test = {.op = "mse", .step = {.loss_divisor = 300}};
-    test.in[0] = test.in[1] = kernel_test_activation(shapes[row]);
-    test.out[0] = loss();
-    kernel_test_arrivals(&test);
-    test.out[1] = kernel_test_activation(shapes[row]);
-    kernel_test_arrivals(&test);
-}
-ALL_ROWS(mse, shapes)
-
-static void argmax_row(int row)
-{
-    struct kernel_test test = {.op = "argmax"};
-    test.in[0] = kernel_test_activation(logits[row]);
-    test.out[0] = (struct tensor){
-        .shape = SHAPE(logits[row].dim[0]), .fill = FILL_NORMAL, .dtype = DTYPE_I64};
-    kernel_test_arrivals(&test);
-}
-ALL_ROWS(argmax, logits)
-
-START_TEST(argmax_ties)
-{
-    static const float x[12] = {1, 3, 3, 2, 0, NAN, 5, NAN, -1, -1, -1, -1};
-    struct kernel_test test = {.op = "argmax", .override = x};
-    test.in[0] = kernel_test_activation(SHAPE(3, 4));
-    test.out[0] = (struct tensor){.shape = SHAPE(3), .fill = FILL_NORMAL, .dtype = DTYPE_I64};
-    kernel_test_run(&test);
-    const int64_t *prediction = test.out[0].memory;
-    ck_assert_int_eq(prediction[0], 1);
-    ck_assert_int_eq(prediction[1], 1);
-    ck_assert_int_eq(prediction[2], 0);
-    kernel_test_done(&test);
-}
-END_TEST
-
-/* SGD */
-
-static const struct sgd_attr sgd_rows[] = {
-    {0, 0, 0, false},     {0, 0, 0.01, false},  {0.9, 0, 0, false},
-    {0.9, 0.1, 0, false}, {0.9, 0, 1e-4, true}, {0.5, 0.3, 0.01, false},
-};
-
-static void sgd_row(int row)
-{
-    for (int64_t number = 1; number <= 2; number++) {
-        struct kernel_test test = {.op = "sgd", .attr = &sgd_rows[row]};
-        test.step = (struct step){.number = number, .lr = 0.1};
-        test.in[0] = kernel_test_mutated(SHAPE(33, 301), FILL_NORMAL);
-        test.in[1] = kernel_test_variable(SHAPE(33, 301), FILL_NORMAL);
-        if (sgd_rows[row].momentum > 0)
-            test.in[2] = kernel_test_mutated(SHAPE(33, 301), FILL_NORMAL);
-        kernel_test_arrivals(&test);
-    }
-}
-ALL_ROWS(sgd, sgd_rows)
-
 START_TEST(allocations)
 {
     const struct pool_row *r = &pool_rows[0];
@@ -289,21 +195,8 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        allocations,
-        max_pool2d,
-        max_pool2d_special,
-        adaptive_avg_pool2d,
-        relu,
-        relu_nan,
-        add,
-        dropout,
-        dropout_chunks,
-        cross_entropy,
-        cross_entropy_large,
-        mse,
-        argmax,
-        argmax_ties,
-        sgd,
+        allocations, max_pool2d, max_pool2d_special, adaptive_avg_pool2d, relu, relu_nan,
+        add,         dropout,    dropout_chunks,
     };
     return kernel_test_main("loops", tests, ROWS(tests));
 }

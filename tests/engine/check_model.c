@@ -88,6 +88,12 @@ START_TEST(targets_follow_from_the_loss)
     ck_assert_int_eq(model->loss_terms, 1);
     models_free(model);
 
+    model = models_new("[2, 5]", "{'type': 'Linear', 'out_features': 3}", NULL);
+    ck_assert(shape_equal(&model->target, &SHAPE(2)));
+    ck_assert_int_eq(model->loss_terms, 2);
+    ck_assert_int_eq(*model->ignored, -100);
+    models_free(model);
+
     model = models_new("[2, 5]", "{'type': 'Linear', 'out_features': 3}", mse);
     ck_assert(shape_equal(&model->target, &SHAPE(2, 3)));
     ck_assert_int_eq(model->target_dtype, DTYPE_F32);
@@ -165,9 +171,6 @@ static const struct {
      "{'type': 'Add', 'name': 's', 'inputs': ['a', 'input']}",
      "/model/layers/1",
      "layer \"s\" (Add): it takes inputs of one shape, but got [N, 3] and [N, 4]"},
-    {"[4, 2]", "{'type': 'Linear', 'name': 'fc', 'out_features': 3}", "/loss/type",
-     "CrossEntropyLoss takes an output of [N, C], but the last layer \"fc\" (Linear) gives "
-     "[N, 4, 3]"},
     {"[4]", "{'type': 'ReLU'}", "/model/layers",
      "the model has no parameters that could be trained"},
     {"[4]",
@@ -187,6 +190,49 @@ START_TEST(misfit_names_layer_got_and_wanted)
     ck_assert_str_eq(err.message, misfits[_i].message);
     ck_assert_str_eq(err.path, misfits[_i].path);
     ck_assert_ptr_null(model);
+    job_free(job);
+}
+END_TEST
+
+/* Of a model whose output is [2, 3]. */
+static const struct {
+    const char *more, *path, *message;
+} bad_members[] = {
+    {"'loss': {'type': 'CrossEntropyLoss', 'weight': [1, 2]}, 'optimizer': {'type': 'Adam'}",
+     "/loss/weight", "weight has 2 numbers, but the output has 3 classes"},
+    {"'loss': {'type': 'BCEWithLogitsLoss', 'pos_weight': [1, 2]}, 'optimizer': {'type': 'Adam'}",
+     "/loss/pos_weight", "pos_weight has 2 numbers, but the output's last dimension is 3"},
+};
+
+START_TEST(bad_members_are_named)
+{
+    struct err err = ERR_INIT;
+    struct model *model = NULL;
+    struct job *job =
+        models_job("[2, 5]", "{'type': 'Linear', 'out_features': 3}", bad_members[_i].more);
+    ck_assert_int_eq(model_build(job, &op_registry, &model, &err), ERR_MODEL_SHAPE);
+    ck_assert_str_eq(err.message, bad_members[_i].message);
+    ck_assert_str_eq(err.path, bad_members[_i].path);
+    job_free(job);
+}
+END_TEST
+
+START_TEST(frozen_layers_have_neither_gradients_nor_state)
+{
+    struct err err = ERR_INIT;
+    struct model *model = NULL;
+    struct job *job = models_job(models_cnn_input, models_cnn, NULL);
+    job->model.layers[0].frozen = job->model.layers[1].frozen = true;
+    ck_assert_int_eq(model_build(job, &op_registry, &model, &err), 0);
+    ck_assert_int_eq(model->n_gradients, 4);
+    ck_assert_int_eq(model_find(model, "conv1.weight.grad"), -1);
+    ck_assert_int_eq(model_find(model, "bn1.bias.momentum_buffer"), -1);
+    ck_assert_int_ge(model_find(model, "conv2.weight.momentum_buffer"), 0);
+    models_free(model);
+    job = models_job("[4]", "{'type': 'Linear', 'out_features': 3}", NULL);
+    job->model.layers[0].frozen = true;
+    ck_assert_int_eq(model_build(job, &op_registry, &model, &err), ERR_MODEL_SHAPE);
+    ck_assert_str_eq(err.path, "/model/freeze");
     job_free(job);
 }
 END_TEST
@@ -234,6 +280,9 @@ int main(void)
     tcase_add_test(tcase, buckets_are_runs_of_gradients);
     tcase_add_loop_test(tcase, misfit_names_layer_got_and_wanted, 0,
                         (int)(sizeof misfits / sizeof *misfits));
+    tcase_add_loop_test(tcase, bad_members_are_named, 0,
+                        (int)(sizeof bad_members / sizeof *bad_members));
+    tcase_add_test(tcase, frozen_layers_have_neither_gradients_nor_state);
     tcase_add_loop_test(tcase, output_shape, 0, (int)(sizeof windows / sizeof *windows));
     return checks_run(suite);
 }

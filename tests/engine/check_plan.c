@@ -84,10 +84,10 @@ START_TEST(reorders_views_and_places_by_value)
         "a reorder [paper] %18:plain@arena+256 -> %18:blocked@arena+128\n"
         "a linear_weight_grad [paper] input:blocked@arena+0, %18:blocked@arena+128 -> "
         "a.weight.grad:plain@variables+512, a.bias.grad:plain@variables+576\n"
-        "a.weight sgd [paper] a.weight:plain@variables+0, a.weight.grad:plain@variables+512, -\n"
-        "a.bias sgd [paper] a.bias:plain@variables+64, a.bias.grad:plain@variables+576, -\n"
-        "b.weight sgd [paper] b.weight:plain@variables+128, b.weight.grad:plain@variables+320, -\n"
-        "b.bias sgd [paper] b.bias:plain@variables+256, b.bias.grad:plain@variables+448, -\n");
+        "a.weight sgd [paper] a.weight:plain@variables+0, a.weight.grad:plain@variables+512\n"
+        "a.bias sgd [paper] a.bias:plain@variables+64, a.bias.grad:plain@variables+576\n"
+        "b.weight sgd [paper] b.weight:plain@variables+128, b.weight.grad:plain@variables+320\n"
+        "b.bias sgd [paper] b.bias:plain@variables+256, b.bias.grad:plain@variables+448\n");
     ck_assert_uint_eq(planned.plan->arena_bytes, 576);
     free(text);
     planned_free(&planned);

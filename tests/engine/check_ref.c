@@ -320,12 +320,13 @@ START_TEST(unary)
 END_TEST
 
 /* A loss gives its own gradient, divided by the divisor. */
-static void check_loss(const char *op, struct shape x, struct shape target, bool classes)
+static void check_loss(const char *op, const void *attr, struct shape x, struct shape target,
+                       bool classes)
 {
-    struct probe c = {0};
+    struct probe c = {.node.attr = attr};
     add_in(&c, x), add_in(&c, target), add_out(&c, SHAPE(1)), add_out(&c, x);
     for (int64_t i = 0; classes && i < shape_count(&target); i++)
-        c.in[1][i] = (double)(i * 2 % x.dim[1]);
+        c.in[1][i] = (double)(i * 2 % x.dim[x.rank - 1]);
     run(op, &c);
     double gradient[64];
     ck_assert_int_le((int)shape_count(&x), ROWS(gradient));
@@ -337,8 +338,22 @@ static void check_loss(const char *op, struct shape x, struct shape target, bool
 
 START_TEST(losses)
 {
-    check_loss("cross_entropy", SHAPE(4, 3), SHAPE(4), true);
-    check_loss("mse", SHAPE(4, 3), SHAPE(4, 3), false);
+    const double weight[] = {0.5, 2, 1.25};
+    const struct class_loss_attr plain = {.ignore_index = -100}, ignoring = {.ignore_index = 2},
+                                 smooth = {.label_smoothing = 0.2, .ignore_index = 1},
+                                 weighted = {.label_smoothing = 0.3,
+                                             .ignore_index = -100,
+                                             .weight = weight};
+    check_loss("cross_entropy", &plain, SHAPE(4, 3), SHAPE(4), true);
+    check_loss("cross_entropy", &ignoring, SHAPE(2, 4, 3), SHAPE(2, 4), true);
+    check_loss("cross_entropy", &smooth, SHAPE(5, 3), SHAPE(5), true);
+    check_loss("cross_entropy", &weighted, SHAPE(4, 3), SHAPE(4), true);
+    check_loss("nll", &ignoring, SHAPE(2, 4, 3), SHAPE(2, 4), true);
+    check_loss("nll", &weighted, SHAPE(4, 3), SHAPE(4), true);
+    check_loss("mse", NULL, SHAPE(4, 3), SHAPE(4, 3), false);
+    check_loss("l1", NULL, SHAPE(4, 3), SHAPE(4, 3), false);
+    check_loss("bce_with_logits", &(struct bce_attr){NULL, 0}, SHAPE(4, 3), SHAPE(4, 3), false);
+    check_loss("bce_with_logits", &(struct bce_attr){weight, 3}, SHAPE(4, 3), SHAPE(4, 3), false);
 }
 END_TEST
 

@@ -77,7 +77,7 @@ static struct strategy_result run(struct bench *b, int64_t number, bool training
         .seed = 1,
         .number = number,
         .first_sample = 26,
-        .loss_divisor = graph_loss_divisor(b->model, b->n),
+        .loss_divisor = graph_loss_divisor(b->model, b->targets, b->n),
         .lr = 0.1,
     };
     int rc = training ? strategy_train(b->strategy, &batch, STEP_WHOLE, &step, &result, &err)

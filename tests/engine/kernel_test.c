@@ -71,6 +71,11 @@ static void make_node(struct bench *bench, struct kernel_test *test)
     add_values(bench, test->out, NODE_MAX_OUT, bench->node.out, &bench->node.n_out);
 }
 
+static int64_t last_dim(const struct shape *shape)
+{
+    return shape->dim[shape->rank - 1];
+}
+
 /* Every element is a float (or class number), so that kernel and reference see the same. */
 static double random_element(const struct kernel_test *test, const struct tensor *tensor, int input,
                              int64_t i)
@@ -84,7 +89,7 @@ static double random_element(const struct kernel_test *test, const struct tensor
     case FILL_POSITIVE:
         return (double)(float)(uniform + 0.5);
     case FILL_CLASS:
-        return floor(uniform * (double)test->in[0].shape.dim[1]);
+        return floor(uniform * (double)last_dim(&test->in[0].shape));
     case FILL_NORMAL:
         return 2 * uniform - 1;
     default:

@@ -15,7 +15,7 @@ enum fill {
     FILL_ABSENT,
     FILL_NORMAL,   /* [-1, 1) */
     FILL_POSITIVE, /* [0.5, 1.5) */
-    FILL_CLASS,    /* I64 class numbers below in[0]'s dim[1] */
+    FILL_CLASS,    /* I64 class numbers below in[0]'s last dimension */
     FILL_ZERO,
 };
 

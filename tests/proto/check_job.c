@@ -221,6 +221,21 @@ static const struct {
     {"/parallel/devices", "64"},
     {"/optimizer/nesterov", "true"},
     {"/optimizer/lr", "0"},
+    {"/optimizer", "{\"type\": \"Adam\", \"betas\": [0, 0.5], \"amsgrad\": true}"},
+    {"/optimizer", "{\"type\": \"AdamW\", \"lr\": 1, \"no_decay\": [\"*.bias\", \"bn*\"]}"},
+    {"/optimizer", "{\"type\": \"RMSprop\", \"centered\": true, \"no_decay\": []}"},
+    {"/loss", "{\"type\": \"CrossEntropyLoss\", \"label_smoothing\": 0.1, \"weight\": [2]}"},
+    {"/loss", "{\"type\": \"NLLLoss\", \"ignore_index\": 255, \"weight\": [1, 2.5]}"},
+    {"/loss", "{\"type\": \"BCEWithLogitsLoss\", \"pos_weight\": 2, \"reduction\": \"sum\"}"},
+    {"/loss", "{\"type\": \"L1Loss\"}"},
+    {"/schedule", "{}"},
+    {"/schedule", "{\"type\": \"StepLR\", \"step_size\": 3, \"warmup_steps\": 5}"},
+    {"/schedule", "{\"type\": \"MultiStepLR\", \"milestones\": [9, 3], \"gamma\": 0.5}"},
+    {"/schedule", "{\"type\": \"CosineAnnealingLR\", \"T_max\": 9, \"eta_min\": 0.5}"},
+    {"/train/clip_grad_norm", "0.5"},
+    {"/model/freeze", "[\"conv1\", \"bn1\"]"},
+    {"/model/freeze", "[]"},
+    {"/model/init", "{\"weights\": \"w.safetensors\", \"fresh\": [\"fc\"]}"},
 };
 
 START_TEST(good_documents_pass_and_dump)
@@ -312,6 +327,47 @@ START_TEST(bad_inputs_are_refused)
     ck_assert_str_eq(err.path, bad_inputs[_i].path);
     ck_assert_msg(strstr(err.message, bad_inputs[_i].says) != NULL, "%s", err.message);
     json_decref(root);
+}
+END_TEST
+
+START_TEST(optimizers_have_pytorchs_defaults)
+{
+    json_t *root = patched(jobs_digits, "/optimizer", "{\"type\": \"AdamW\"}");
+    struct job *job = NULL;
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(job_from_json(root, &job, &err), 0);
+    const struct job_optimizer *o = &job->optimizer;
+    ck_assert(o->lr == 1e-3 && o->eps == 1e-8 && o->weight_decay == 1e-2 && !o->amsgrad);
+    ck_assert(o->betas.n == 2 && o->betas.v[0] == 0.9 && o->betas.v[1] == 0.999);
+    ck_assert(job->schedule.type == SCHEDULE_CONSTANT && job->schedule.warmup_steps == 0);
+    ck_assert(job->loss.ignore_index == -100 && job->loss.weight.n == 0);
+    json_decref(root);
+    job_free(job);
+}
+END_TEST
+
+/* A name is a layer's, or a module's around layers. */
+START_TEST(freeze_and_fresh_mark_layers)
+{
+    json_t *root = patched(jobs_digits, "/model/freeze", "[\"layer1\", \"2\"]");
+    json_t *model = json_object_get(root, "model");
+    json_t *layers = json_object_get(model, "layers");
+    const char *const names[] = {"layer1.0.conv1", "layer1.0", "2", "layer10.a", "layer1", "l"};
+    const bool frozen[] = {true, true, true, false, true, false};
+    const bool fresh[] = {true, true, false, false, false, false};
+    for (size_t i = 0; i < 6; i++)
+        json_object_set_new(json_array_get(layers, i), "name", json_string(names[i]));
+    json_object_set_new(model, "init",
+                        json_pack("{s:s, s:[s]}", "weights", "w.safetensors", "fresh", "layer1.0"));
+    struct job *job = NULL;
+    struct err err = ERR_INIT;
+    ck_assert_msg(job_from_json(root, &job, &err) == 0, "%s", err.message);
+    for (size_t i = 0; i < 6; i++) {
+        ck_assert_int_eq(job->model.layers[i].frozen, frozen[i]);
+        ck_assert_int_eq(job->model.layers[i].fresh, fresh[i]);
+    }
+    json_decref(root);
+    job_free(job);
 }
 END_TEST
 
@@ -450,6 +506,8 @@ int main(void)
     tcase_add_loop_test(tcase, bad_inputs_are_refused, 0,
                         (int)(sizeof bad_inputs / sizeof bad_inputs[0]));
     tcase_add_test(tcase, seeds_follow_train);
+    tcase_add_test(tcase, optimizers_have_pytorchs_defaults);
+    tcase_add_test(tcase, freeze_and_fresh_mark_layers);
     tcase_add_test(tcase, layer_names);
     tcase = checks_case(suite, "dump", 0);
     tcase_add_test(tcase, dumps_give_equal_jobs);

@@ -82,6 +82,7 @@ static const size_t sizes[FIELD_KIND_COUNT] = {
     [FIELD_PAIR] = 2 * sizeof(int64_t),
     [FIELD_SHAPE] = sizeof(struct job_shape),
     [FIELD_NUMBERS] = sizeof(struct job_numbers),
+    [FIELD_INTS] = sizeof(struct job_ints),
     [FIELD_EVERY] = sizeof(struct job_every),
     [FIELD_TEXTS] = sizeof(struct job_texts),
 };
@@ -108,12 +109,14 @@ static void visit_unset(const struct object_def *def, const struct choice *choic
 {
     (void)choice;
     bool set = field->fallback != NULL || (field->flags & (FIELD_REQUIRED | FIELD_COMPUTED)) != 0;
-    bool knows_unset = (field->kind == FIELD_INT && field->imin > 0) ||
-                       (field->kind == FIELD_OBJECT && field->flags & FIELD_OPTIONAL) ||
-                       (field->kind == FIELD_CHOICE && job_choice(field, 0) == NULL) ||
-                       field->kind == FIELD_PATH || field->kind == FIELD_NAMES ||
-                       field->kind == FIELD_SHAPE || field->kind == FIELD_TEXTS ||
-                       field->kind == FIELD_SOLE || field->kind == FIELD_MAP;
+    bool knows_unset =
+        (field->kind == FIELD_INT && field->imin > 0) ||
+        (field->kind == FIELD_OBJECT && field->flags & FIELD_OPTIONAL) ||
+        (field->kind == FIELD_CHOICE && job_choice(field, 0) == NULL) ||
+        (field->kind == FIELD_NUMBER && field->dmin >= 0 && field->flags & FIELD_ABOVE) ||
+        field->kind == FIELD_PATH || field->kind == FIELD_NAMES || field->kind == FIELD_SHAPE ||
+        field->kind == FIELD_TEXTS || field->kind == FIELD_SOLE || field->kind == FIELD_MAP ||
+        field->kind == FIELD_NUMBERS || field->kind == FIELD_INTS;
     ck_assert_msg(set || knows_unset, "%s of %s can be left out and has no value then", field->name,
                   def->what);
 }

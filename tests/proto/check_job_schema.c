@@ -201,6 +201,7 @@ static bool is_annotation(const json_t *keyword, const json_t *schema, const jso
 
 BOUND(at_least, json_is_number(value), json_number_value(value), >=)
 BOUND(above, json_is_number(value), json_number_value(value), >)
+BOUND(below, json_is_number(value), json_number_value(value), <)
 BOUND(at_most, json_is_number(value), json_number_value(value), <=)
 BOUND(items_at_least, json_is_array(value), json_array_size(value), >=)
 BOUND(items_at_most, json_is_array(value), json_array_size(value), <=)
@@ -223,6 +224,7 @@ static const struct {
     {"minimum", at_least},
     {"exclusiveMinimum", above},
     {"maximum", at_most},
+    {"exclusiveMaximum", below},
     {"minItems", items_at_least},
     {"maxItems", items_at_most},
     {"minLength", bytes_at_least},

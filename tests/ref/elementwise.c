@@ -1,4 +1,4 @@
-/* elementwise.c: relu, add, dropout, sgd. */
+/* elementwise.c: relu, add, dropout. */
 #include "engine/base/rng.h"
 #include "engine/ops/attr.h"
 #include "tests/ref/ref.h"
@@ -50,21 +50,4 @@ void ref_dropout_grad(const struct node *node, double *const *in, double *const 
                       const struct step *step)
 {
     ref_dropout(node, in, out, step);
-}
-
-/* torch.optim.SGD's documentation, line by line. */
-void ref_sgd(const struct node *node, double *const *in, double *const *out,
-             const struct step *step)
-{
-    (void)out;
-    const struct sgd_attr *attr = node->attr;
-    for (int64_t i = 0; i < shape_count(&node->in[0]->shape); i++) {
-        double g = in[1][i] + attr->weight_decay * in[0][i];
-        if (in[2]) {
-            double *b = &in[2][i];
-            *b = step->number == 1 ? g : attr->momentum * *b + (1 - attr->dampening) * g;
-            g = attr->nesterov ? g + attr->momentum * *b : *b;
-        }
-        in[0][i] -= step->lr * g;
-    }
 }

@@ -14,4 +14,5 @@ tests_ref_libref_a_SOURCES = \
 	tests/ref/ref.c \
 	tests/ref/ref.def \
 	tests/ref/ref.h \
-	tests/ref/softmax.c
+	tests/ref/softmax.c \
+	tests/ref/update.c

@@ -18,8 +18,9 @@ static int argmax_run(void *state, const struct kernel_args *args, struct err *e
     const struct shape *shape = &own->node->in[0]->shape;
     const float *logits = args->in[0];
     int64_t *prediction = args->out[0];
-    for (int64_t i = 0; i < shape->dim[0]; i++)
-        prediction[i] = argmax(logits + i * shape->dim[1], shape->dim[1]);
+    int64_t classes = shape->dim[shape->rank - 1], n = shape_count(shape) / classes;
+    for (int64_t i = 0; i < n; i++)
+        prediction[i] = argmax(logits + i * classes, classes);
     return 0;
 }
 

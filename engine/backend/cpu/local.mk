@@ -1,11 +1,13 @@
 # engine/backend/cpu: the CPU as a device.
 engine_libengine_a_SOURCES += \
 	%D%/activation.c \
+	%D%/adam.c \
 	%D%/adaptive_avg_pool2d.c \
 	%D%/argmax.c \
 	%D%/avg_pool2d.c \
 	%D%/batch_norm.c \
 	%D%/cat.c \
+	%D%/class_loss.c \
 	%D%/conv2d.c \
 	%D%/cpu.c \
 	%D%/cpu.h \
@@ -17,7 +19,7 @@ engine_libengine_a_SOURCES += \
 	%D%/layout.c \
 	%D%/layout.h \
 	%D%/linear.c \
-	%D%/loss.c \
+	%D%/loss.h \
 	%D%/max_pool2d.c \
 	%D%/own.c \
 	%D%/own.h \
@@ -27,8 +29,11 @@ engine_libengine_a_SOURCES += \
 	%D%/program.h \
 	%D%/relu.c \
 	%D%/reorder.c \
+	%D%/rmsprop.c \
 	%D%/sgd.c \
 	%D%/softmax.c \
 	%D%/status.c \
 	%D%/status.h \
+	%D%/update.h \
+	%D%/value_loss.c \
 	%D%/vector.h

@@ -1,31 +1,32 @@
 /* sgd.c: torch.optim.SGD's update of one parameter, in one pass over its memory. */
 #include "engine/backend/cpu/own.h"
+#include "engine/backend/cpu/update.h"
 #include "engine/base/team.h"
 #include "engine/ops/attr.h"
 
-struct update {
+struct sgd {
     float *w, *momentum_buffer; /* buffer NULL: no momentum */
     const float *grad;
-    float lr, momentum, keep, weight_decay; /* keep: 1 - dampening */
+    float scale, lr, momentum, keep, weight_decay; /* keep: 1 - dampening */
     bool first, nesterov;
 };
 
 static void step_plain(int64_t begin, int64_t end, void *context)
 {
-    const struct update *u = context;
+    const struct sgd *u = context;
 #pragma omp simd
     for (int64_t i = begin; i < end; i++)
-        u->w[i] -= u->lr * (u->grad[i] + u->weight_decay * u->w[i]);
+        u->w[i] -= u->lr * (u->scale * u->grad[i] + u->weight_decay * u->w[i]);
 }
 
 /* The first step's buffer is the gradient itself, without dampening. */
 static void step_momentum(int64_t begin, int64_t end, void *context)
 {
-    const struct update *u = context;
+    const struct sgd *u = context;
     float keep = u->first ? 1 : u->keep, momentum = u->first ? 0 : u->momentum;
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
-        float grad = u->grad[i] + u->weight_decay * u->w[i];
+        float grad = u->scale * u->grad[i] + u->weight_decay * u->w[i];
         float buffer = momentum * u->momentum_buffer[i] + keep * grad;
         u->momentum_buffer[i] = buffer;
         u->w[i] -= u->lr * (u->nesterov ? grad + u->momentum * buffer : buffer);
@@ -37,10 +38,11 @@ static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
     (void)err;
     const struct own *own = state;
     const struct sgd_attr *attr = own->node->attr;
-    struct update update = {
-        .w = args->in[0],
-        .grad = args->in[1],
-        .momentum_buffer = own_in(own->node, 2) ? args->in[2] : NULL,
+    struct sgd sgd = {
+        .w = args->in[UPDATE_PARAMETER],
+        .grad = args->in[UPDATE_GRADIENT],
+        .scale = update_scale(own->node, args),
+        .momentum_buffer = update_state(own->node, args, 0),
         .lr = (float)args->step->lr,
         .momentum = (float)attr->momentum,
         .keep = (float)(1 - attr->dampening),
@@ -49,7 +51,7 @@ static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
         .nesterov = attr->nesterov,
     };
     team_for(shape_count(&own->node->in[0]->shape), OWN_GRAIN,
-             update.momentum_buffer ? step_momentum : step_plain, &update);
+             sgd.momentum_buffer ? step_momentum : step_plain, &sgd);
     return 0;
 }
 

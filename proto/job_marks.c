@@ -1,0 +1,72 @@
+/* job_marks.c: freeze and fresh, from names to the layers meant.
+ *
+ * Names are those of PyTorch's modules: "fc" is the layer of that name, "layer1" all layers of the
+ * module "layer1", whose names begin with "layer1.".
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/job_check.h"
+#include "proto/json.h"
+
+static bool means(const char *name, const char *layer)
+{
+    size_t n = strlen(name);
+    return strncmp(name, layer, n) == 0 && (layer[n] == '\0' || layer[n] == '.');
+}
+
+static int refuse_name(const struct job_model *model, const char *path, const char *name,
+                       struct err *err)
+{
+    const char **known = calloc(model->n_layers, sizeof *known);
+    if (known == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory for the job");
+    for (size_t i = 0; i < model->n_layers; i++)
+        known[i] = model->layers[i].name;
+    const char *nearest = json_nearest(name, known, model->n_layers);
+    if (nearest != NULL)
+        err_at(err, ERR_JOB_INVALID, path,
+               "no layer has the name \"%.128s\"; did you mean \"%.128s\"?", name, nearest);
+    else
+        err_at(err, ERR_JOB_INVALID, path,
+               "no layer has the name \"%.128s\"; allowed are the names of layers, or what their "
+               "names begin with before a dot",
+               name);
+    free(known);
+    return err->code;
+}
+
+/* Sets the bool at `mark` of every layer meant. */
+static int mark_names(struct job_model *model, char *const *names, size_t n_names,
+                      const char *pointer, size_t mark, struct err *err)
+{
+    for (size_t i = 0; i < n_names; i++) {
+        bool any = false;
+        for (size_t k = 0; k < model->n_layers; k++) {
+            if (!means(names[i], model->layers[k].name))
+                continue;
+            *(bool *)((char *)&model->layers[k] + mark) = true;
+            any = true;
+        }
+        char path[64];
+        snprintf(path, sizeof path, "%s/%zu", pointer, i);
+        if (!any)
+            return refuse_name(model, path, names[i], err);
+    }
+    return 0;
+}
+
+int job_mark(struct job *job, struct err *err)
+{
+    struct job_model *model = &job->model;
+    if (model->init.n_fresh > 0 && model->init.weights == NULL)
+        return err_at(err, ERR_JOB_INVALID, "/model/init/fresh",
+                      "fresh needs \"weights\": without them every layer starts random");
+    int rc = mark_names(model, model->freeze, model->n_freeze, "/model/freeze",
+                        offsetof(struct job_layer, frozen), err);
+    if (rc == 0)
+        rc = mark_names(model, model->init.fresh, model->init.n_fresh, "/model/init/fresh",
+                        offsetof(struct job_layer, fresh), err);
+    return rc;
+}
