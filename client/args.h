@@ -22,7 +22,9 @@
     X(MINE, 'm', "mine", NULL, "only my own jobs")                                                 \
     X(REASON, 0, "reason", "TEXT", "why; kept in the job's history")                               \
     X(DEVICES, 0, "devices", "LIST", "plan for these devices instead of the document's")           \
-    X(CPU_DEVICES, 0, "cpu-devices", "N", "plan for a machine with N CPU devices")
+    X(CPU_DEVICES, 0, "cpu-devices", "N", "plan for a machine with N CPU devices")                 \
+    X(SET, 0, "set", "NAME=VALUE,...", "arguments of the preset, such as num_classes=10")          \
+    X(TO, 0, "to", "FORM", "parallel (keys begin with «module.») or single")
 
 enum option_id {
 #define X(name, letter, text, value, help) OPT_##name,

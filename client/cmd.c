@@ -22,6 +22,11 @@ static const struct cmd commands[] = {
      OPT_BIT(DEVICES) | OPT_BIT(CPU_DEVICES), 1, 1, cmd_check},
     {"plan", "FILE|-", "a job's memory, steps and layers, without a daemon",
      OPT_BIT(DEVICES) | OPT_BIT(CPU_DEVICES), 1, 1, cmd_plan},
+    {"model", "show NAME | summary FILE|-",
+     "a preset's layers as JSON; a job's layers and their cost",
+     OPT_BIT(SET) | OPT_BIT(DEVICES) | OPT_BIT(CPU_DEVICES), 2, 2, cmd_model},
+    {"weights", "inspect FILE | diff A B | convert IN OUT --to FORM",
+     "files of weights: list, compare, with or without «module.»", OPT_BIT(TO), 2, 3, cmd_weights},
     {"info", "", "the daemon: version, jobs, devices, who it takes you for", 0, 0, 0, cmd_info},
 };
 
@@ -83,7 +88,9 @@ void cmd_help(struct text *text, const struct cmd *cmd)
     for (size_t i = 0; i < COMMANDS; i++) {
         char usage[64];
         snprintf(usage, sizeof usage, "%s %s", commands[i].name, commands[i].args);
-        text_fmt(text, "  %-16s %s\n", usage, commands[i].summary);
+        if (strlen(usage) > 16) /* a line of its own */
+            text_fmt(text, "  %s\n", usage);
+        text_fmt(text, "  %-16s %s\n", strlen(usage) > 16 ? "" : usage, commands[i].summary);
     }
     text_fmt(text, "  %-16s %s\n", "help [COMMAND]", "all about one command");
     text_fmt(text, "  %-16s %s\n\nOf every command:\n", "version", "this program's version");

@@ -4,25 +4,10 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#include "client/ctl.h"
+#include "client/plan.h"
 #include "client/render/table.h"
 #include "client/render/units.h"
 #include "client/worker.h"
-
-/* *ret_plan is NULL where there is no worker. */
-static int make_plan(struct ctl *ctl, json_t **ret_plan, struct err *err)
-{
-    char program[4096];
-    struct document *document = &ctl->document;
-    json_t *plan = NULL;
-    int rc = document_read(ctl->args.words[0], document, err);
-    if (rc == 0 && worker_find(program, sizeof program))
-        rc = worker_plan(program, document->text, document->size, ctl->args.values[OPT_DEVICES],
-                         ctl->args.values[OPT_CPU_DEVICES], &plan, err);
-    if (rc == 0)
-        *ret_plan = plan;
-    return rc;
-}
 
 static int64_t integer(const json_t *object, const char *key)
 {
@@ -60,7 +45,9 @@ static int print_verdict(const struct ctl *ctl, const json_t *plan, struct err *
 int cmd_check(struct ctl *ctl, struct err *err)
 {
     json_t *plan = NULL;
-    int rc = make_plan(ctl, &plan, err);
+    const char *file = ctl->args.words[0];
+    int rc = worker_exists() ? plan_make(ctl, file, &plan, err)
+                             : document_read(file, &ctl->document, err);
     if (rc < 0)
         return rc;
     if (args_has(&ctl->args, OPT_JSON)) {
@@ -101,17 +88,6 @@ static void add_devices(struct text *text, const struct style *style, const json
     table_done(&table);
 }
 
-/* "[32, 8, 8]" */
-static void add_shape(struct text *text, const json_t *shape)
-{
-    size_t i;
-    json_t *dim;
-    text_add(text, "[");
-    json_array_foreach((json_t *)shape, i, dim)
-        text_fmt(text, "%s%" JSON_INTEGER_FORMAT, i == 0 ? "" : ", ", json_integer_value(dim));
-    text_add(text, "]");
-}
-
 static void add_layers(struct text *text, const struct style *style, const json_t *plan)
 {
     static const struct table_column columns[] = {{.title = "LAYER", .shrink = true},
@@ -128,7 +104,7 @@ static void add_layers(struct text *text, const struct style *style, const json_
         struct text shape = {0};
         const char *name = json_string_value(json_object_get(layer, "name"));
         const char *type = json_string_value(json_object_get(layer, "type"));
-        add_shape(&shape, json_object_get(layer, "output_shape"));
+        plan_add_shape(&shape, json_object_get(layer, "output_shape"));
         table_cell(&table, COLOR_BOLD, "%s", name != NULL ? name : "-");
         table_cell(&table, COLOR_NONE, "%s", type != NULL ? type : "-");
         table_cell(&table, COLOR_NONE, "%s", text_str(&shape));
@@ -156,13 +132,10 @@ static int print_plan(const struct ctl *ctl, const json_t *plan, struct err *err
 
 int cmd_plan(struct ctl *ctl, struct err *err)
 {
-    json_t *plan = NULL;
-    int rc = make_plan(ctl, &plan, err);
+    json_t *plan;
+    int rc = plan_make(ctl, ctl->args.words[0], &plan, err);
     if (rc < 0)
         return rc;
-    if (plan == NULL)
-        return err_set(err, ERR_IO, "a plan needs traind-worker, and there is none at %s",
-                       TRAIND_LIBEXECDIR "/traind-worker");
     rc = args_has(&ctl->args, OPT_JSON) ? ctl_print_json(plan, err) : print_plan(ctl, plan, err);
     json_decref(plan);
     return rc;

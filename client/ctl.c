@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/terminal.h"
 #include "proto/json.h"
@@ -51,6 +52,28 @@ int ctl_print_json(const json_t *value, struct err *err)
     text_add(&text, "\n");
     free(line);
     return ctl_print(&text, err);
+}
+
+int ctl_subcommand(struct ctl *ctl, const struct subcommand *table, struct err *err)
+{
+    enum { MOST = 8 };
+    const char *names[MOST];
+    size_t n = 0;
+    const struct args *args = &ctl->args;
+    for (; table[n].name != NULL && n < MOST; n++) {
+        names[n] = table[n].name;
+        if (strcmp(args->words[0], table[n].name) == 0 && args->n_words == table[n].words + 1)
+            return table[n].run(ctl, args->words + 1, err);
+        if (strcmp(args->words[0], table[n].name) == 0)
+            return err_set(err, ERR_USAGE,
+                           "%s %s takes %zu word%s, found %zu: see `trainctl help %s`",
+                           args->command, names[n], table[n].words, table[n].words == 1 ? "" : "s",
+                           args->n_words - 1, args->command);
+    }
+    const char *near = json_nearest(args->words[0], names, n);
+    return err_set(err, ERR_USAGE, "there is no command '%s %s'%s%s%s; see `trainctl help %s`",
+                   args->command, args->words[0], near != NULL ? ", did you mean '" : "",
+                   near != NULL ? near : "", near != NULL ? "'?" : "", args->command);
 }
 
 int ctl_ids(const struct ctl *ctl, json_t **ret_ids, struct err *err)

@@ -56,6 +56,17 @@ int cmd_devices(struct ctl *ctl, struct err *err);
 int cmd_check(struct ctl *ctl, struct err *err);
 int cmd_plan(struct ctl *ctl, struct err *err);
 int cmd_info(struct ctl *ctl, struct err *err);
+int cmd_model(struct ctl *ctl, struct err *err);
+int cmd_weights(struct ctl *ctl, struct err *err);
+
+/* A command of a command: its first word picks a row. */
+struct subcommand {
+    const char *name;
+    size_t words; /* that it takes after its own */
+    int (*run)(struct ctl *ctl, const char *const *words, struct err *err);
+};
+/* Runs the row (the table ends with {0}) that the command's first word names. Errors: ERR_USAGE. */
+int ctl_subcommand(struct ctl *ctl, const struct subcommand *table, struct err *err);
 
 /* Opens the connection, unless it is open. See conn_path and conn_open. */
 int ctl_connect(struct ctl *ctl, struct err *err);

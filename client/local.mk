@@ -11,16 +11,19 @@ client_libclient_a_SOURCES = \
 	client/cmd_info.c \
 	client/cmd_list.c \
 	client/cmd_logs.c \
+	client/cmd_model.c \
 	client/cmd_show.c \
 	client/cmd_submit.c \
 	client/cmd_wait.c \
 	client/cmd_watch.c \
+	client/cmd_weights.c \
 	client/conn.c client/conn.h \
 	client/ctl.c client/ctl.h \
 	client/document.c client/document.h \
 	client/follow.c client/follow.h \
 	client/follow_view.c client/follow_view.h \
 	client/locate.c client/locate.h \
+	client/plan.c client/plan.h \
 	client/record.c client/record.h \
 	client/render/bar.c client/render/bar.h \
 	client/render/plot.c client/render/plot.h \

@@ -2,6 +2,7 @@
  * side ever waits for the other. */
 #include "client/worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -17,9 +18,11 @@
 
 extern char **environ;
 
-enum { OUTPUT_MOST = 16 << 20, STREAMS = 3 };
+enum { OUTPUT_MOST = 16 << 20, STREAMS = 3, WORDS_MOST = 8 };
 
-bool worker_find(char *buf, size_t size)
+/* In a build tree the one built beside this, else the installed one; false if neither can be run.
+ */
+static bool find(char *buf, size_t size)
 {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -36,6 +39,12 @@ bool worker_find(char *buf, size_t size)
     }
     return snprintf(buf, size, "%s", TRAIND_LIBEXECDIR "/traind-worker") < (int)size &&
            access(buf, X_OK) == 0;
+}
+
+bool worker_exists(void)
+{
+    char program[PATH_MAX];
+    return find(program, sizeof program);
 }
 
 static int run(const char *program, char *const *argv, FILE *const *streams, int *ret_status,
@@ -105,7 +114,7 @@ static int read_failure(char *out, size_t out_size, char *errors, size_t errors_
                    line[0] != '\0' ? ": " : "", line);
 }
 
-static int read_result(FILE *const *streams, int status, json_t **ret_plan, struct err *err)
+static int read_result(FILE *const *streams, int status, json_t **ret_result, struct err *err)
 {
     size_t out_size = 0, errors_size = 0;
     int rc;
@@ -114,7 +123,7 @@ static int read_result(FILE *const *streams, int status, json_t **ret_plan, stru
     if (out == NULL || errors == NULL)
         rc = err_set(err, ERR_NOMEM, "out of memory");
     else if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        rc = json_load(out, out_size, ERR_PARSE, ret_plan, err);
+        rc = json_load(out, out_size, ERR_PARSE, ret_result, err);
     else
         rc = read_failure(out, out_size, errors, errors_size, status, err);
     free(out);
@@ -122,35 +131,45 @@ static int read_result(FILE *const *streams, int status, json_t **ret_plan, stru
     return rc;
 }
 
-int worker_plan(const char *program, const char *text, size_t size, const char *devices,
-                const char *cpu_devices, json_t **ret_plan, struct err *err)
+/* Standard input of the worker: all of `input`, to be read from its start. */
+static int fill(FILE *stream, const char *input, size_t size, struct err *err)
+{
+    if (fwrite(input, 1, size, stream) != size || fflush(stream) != 0)
+        return err_errno(err, errno, "cannot write a temporary file");
+    rewind(stream);
+    return 0;
+}
+
+static int call(const char *program, char *const *argv, const char *input, size_t size,
+                json_t **ret_result, struct err *err)
 {
     FILE *streams[STREAMS] = {tmpfile(), tmpfile(), tmpfile()};
-    const char *argv[9] = {"traind-worker", "plan", "-", "--json"};
-    size_t n = 4;
     int status = 0, rc = 0;
-    if (devices != NULL) {
-        argv[n++] = "--devices";
-        argv[n++] = devices;
-    }
-    if (cpu_devices != NULL) {
-        argv[n++] = "--cpu-devices";
-        argv[n++] = cpu_devices;
-    }
     for (int i = 0; i < STREAMS; i++)
         if (streams[i] == NULL)
             rc = err_errno(err, errno, "cannot make a temporary file");
-    if (rc == 0 && (fwrite(text, 1, size, streams[0]) != size || fflush(streams[0]) != 0))
-        rc = err_errno(err, errno, "cannot write a temporary file");
-    if (rc == 0) {
-        rewind(streams[0]);
-        /* posix_spawn does not write to the strings */
-        rc = run(program, (char *const *)argv, streams, &status, err);
-    }
     if (rc == 0)
-        rc = read_result(streams, status, ret_plan, err);
+        rc = fill(streams[STDIN_FILENO], input, size, err);
+    if (rc == 0)
+        rc = run(program, argv, streams, &status, err);
+    if (rc == 0)
+        rc = read_result(streams, status, ret_result, err);
     for (int i = 0; i < STREAMS; i++)
         if (streams[i] != NULL)
             fclose(streams[i]);
     return rc;
+}
+
+int worker_call(const char *const *words, size_t n_words, const char *input, size_t size,
+                json_t **ret_result, struct err *err)
+{
+    char program[PATH_MAX];
+    const char *argv[WORDS_MOST + 3] = {"traind-worker", words[0], "--json"};
+    assert(n_words <= WORDS_MOST);
+    if (!find(program, sizeof program))
+        return err_set(err, ERR_IO, "this needs traind-worker, and there is none at %s",
+                       TRAIND_LIBEXECDIR "/traind-worker");
+    memcpy(argv + 3, words + 1, (n_words - 1) * sizeof *words);
+    /* posix_spawn does not write to the strings */
+    return call(program, (char *const *)argv, input, size, ret_result, err);
 }

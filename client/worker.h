@@ -1,4 +1,4 @@
-/* worker.h: traind-worker's plan of a job, made as the caller, without any daemon. */
+/* worker.h: what traind-worker says of a job or of files, run as the caller, without any daemon. */
 #ifndef CLIENT_WORKER_H
 #define CLIENT_WORKER_H
 
@@ -8,15 +8,15 @@
 
 #include "proto/err.h"
 
-/* The worker's program: in a build tree the one built beside this, else the installed one. False if
- * there is none that can be run. */
-bool worker_find(char *buf, size_t size);
+/* Whether there is one that can be run: in a build tree the one built beside this, else the
+ * installed one. */
+bool worker_exists(void);
 
-/* Has `program` plan the document in `text`; `devices` and `cpu_devices` are its options or NULL.
- * *ret_plan is a new reference to what doc/processes.md describes. Relative paths in the document
- * are resolved against the current directory. Errors: what the worker reports, ERR_IO when it
- * cannot be run or dies without a report. */
-int worker_plan(const char *program, const char *text, size_t size, const char *devices,
-                const char *cpu_devices, json_t **ret_plan, struct err *err);
+/* Runs `traind-worker WORD --json WORD…` with `size` bytes of `input` on its standard input.
+ * *ret_result is a new reference to what doc/processes.md describes. Relative paths, in a document
+ * too, are resolved against the current directory. Errors: what the worker reports, ERR_IO when it
+ * cannot be run or dies without a report, or when there is none. */
+int worker_call(const char *const *words, size_t n_words, const char *input, size_t size,
+                json_t **ret_result, struct err *err);
 
 #endif

@@ -13,6 +13,9 @@ static const struct {
     [DTYPE_I8] = {"I8", 1},
     [DTYPE_I16] = {"I16", 2},
     [DTYPE_I32] = {"I32", 4},
+    [DTYPE_BOOL] = {"BOOL", 1},
+    [DTYPE_F16] = {"F16", 2},
+    [DTYPE_BF16] = {"BF16", 2},
 };
 
 size_t dtype_size(enum dtype dtype)

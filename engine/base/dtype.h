@@ -12,6 +12,9 @@ enum dtype {
     DTYPE_I8, /* from here on only in files of data */
     DTYPE_I16,
     DTYPE_I32,
+    DTYPE_BOOL,
+    DTYPE_F16,
+    DTYPE_BF16,
     DTYPE_COUNT
 };
 

@@ -269,7 +269,12 @@ const struct safetensor *safetensors_find(const struct safetensors *file, const 
     return found != NULL ? *found : NULL;
 }
 
+const json_t *safetensors_all_metadata(const struct safetensors *file)
+{
+    return json_object_get(file->header, "__metadata__");
+}
+
 const char *safetensors_metadata(const struct safetensors *file, const char *key)
 {
-    return json_string_value(json_object_get(json_object_get(file->header, "__metadata__"), key));
+    return json_string_value(json_object_get(safetensors_all_metadata(file), key));
 }

@@ -29,7 +29,9 @@ const struct safetensor *safetensors_at(const struct safetensors *file,
                                         size_t i); /* in the file's order */
 const struct safetensor *safetensors_find(const struct safetensors *file,
                                           const char *name); /* or NULL */
-/* A string of __metadata__, or NULL. */
+/* __metadata__, an object of strings, borrowed; NULL: there is none. */
+const json_t *safetensors_all_metadata(const struct safetensors *file);
+/* A string of it, or NULL. */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
 
 /* Writes `path` (created or truncated), fsyncs it. `metadata`: an object of strings, or NULL. */

@@ -25,4 +25,6 @@ engine_libengine_a_SOURCES += \
 	%D%/trainer.h \
 	%D%/trainer_plan.c \
 	%D%/weights.c \
-	%D%/weights.h
+	%D%/weights.h \
+	%D%/weights_file.c \
+	%D%/weights_file.h

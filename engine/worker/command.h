@@ -1,4 +1,4 @@
-/* command.h: the commands of traind-worker: probe, plan, run. */
+/* command.h: the commands of traind-worker: probe, plan, run; inspect, diff, convert. */
 #ifndef ENGINE_WORKER_COMMAND_H
 #define ENGINE_WORKER_COMMAND_H
 
@@ -7,9 +7,11 @@
 #include "engine/worker/reporter.h"
 
 struct command_options {
+    char *const *words;   /* what follows the command, as many as it takes */
     const char *document; /* a path or "-"; NULL: the command takes none */
     const char *devices;  /* --devices, or NULL */
     const char *output;   /* --output, or NULL */
+    const char *to;       /* --to, or NULL */
     size_t cpu_devices;   /* 0: one a core */
     bool json;
     const volatile sig_atomic_t *stop; /* set by SIGTERM and SIGINT */
@@ -23,5 +25,10 @@ int command_probe(const struct command_options *options, struct reporter *report
                   struct err *err);
 int command_plan(const struct command_options *options, struct reporter *reporter, struct err *err);
 int command_run(const struct command_options *options, struct reporter *reporter, struct err *err);
+int command_inspect(const struct command_options *options, struct reporter *reporter,
+                    struct err *err);
+int command_diff(const struct command_options *options, struct reporter *reporter, struct err *err);
+int command_convert(const struct command_options *options, struct reporter *reporter,
+                    struct err *err);
 
 #endif

@@ -14,6 +14,7 @@ engine_worker_traind_worker_SOURCES = \
 	%D%/main.c \
 	%D%/plan.c \
 	%D%/probe.c \
-	%D%/run.c
+	%D%/run.c \
+	%D%/weights.c
 engine_worker_traind_worker_LDADD = engine/libengine.a proto/libproto.a $(JANSSON_LIBS) \
 	$(DNNL_LIBS) $(GOMP_LIBS) $(ZLIB_LIBS) $(MATH_LIBS) -lpthread

@@ -19,14 +19,18 @@ static volatile sig_atomic_t stop_requested;
 static const char usage_text[] =
     "usage: traind-worker probe [--cpu-devices N] [--json]\n"
     "       traind-worker plan JOB [--devices LIST] [--cpu-devices N] [--json]\n"
-    "       traind-worker run JOB [--devices LIST] [--cpu-devices N] [--output DIR] [--json]\n";
+    "       traind-worker run JOB [--devices LIST] [--cpu-devices N] [--output DIR] [--json]\n"
+    "       traind-worker inspect FILE [--json]\n"
+    "       traind-worker diff FILE FILE [--json]\n"
+    "       traind-worker convert IN OUT --to parallel|single [--json]\n";
 
 static const char help_text[] =
     "\n"
-    "JOB is a job document, or - for standard input.\n"
+    "JOB is a job document, or - for standard input; FILE, IN and OUT are weights (safetensors).\n"
     "  --devices LIST     run on these devices (cpu:0,cpu:1), whatever the document says\n"
     "  --cpu-devices N    offer N CPU devices (default: one a core)\n"
     "  --output DIR       write there, whatever the document says\n"
+    "  --to FORM          parallel: one «module.» more before every key; single: one less\n"
     "  --json             print one JSON object (run: reports, one a line)\n"
     "  --help, --version\n";
 
@@ -35,14 +39,16 @@ enum {
     OPTION_CPU_DEVICES = 1 << 1,
     OPTION_OUTPUT = 1 << 2,
     OPTION_JSON = 1 << 3,
-    OPTION_HELP = 1 << 4,
-    OPTION_VERSION = 1 << 5,
+    OPTION_TO = 1 << 4,
+    OPTION_HELP = 1 << 5,
+    OPTION_VERSION = 1 << 6,
 };
 
 static const struct option option_table[] = {
     {"devices", required_argument, NULL, OPTION_DEVICES},
     {"cpu-devices", required_argument, NULL, OPTION_CPU_DEVICES},
     {"output", required_argument, NULL, OPTION_OUTPUT},
+    {"to", required_argument, NULL, OPTION_TO},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
@@ -51,15 +57,21 @@ static const struct option option_table[] = {
 
 static const struct command {
     const char *name;
-    bool takes_job;
-    bool prints; /* its result is what it prints; a run goes on where nobody reads */
-    int options; /* that it takes, besides those that end the program */
+    const char *takes; /* in words */
+    int words;         /* how many they are */
+    bool takes_job;    /* the word is a document's path, which errors are about */
+    bool prints;       /* its result is what it prints; a run goes on where nobody reads */
+    int options;       /* that it takes, besides those that end the program */
     command_fn run;
 } commands[] = {
-    {"probe", false, true, OPTION_CPU_DEVICES | OPTION_JSON, command_probe},
-    {"plan", true, true, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_JSON, command_plan},
-    {"run", true, false, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_OUTPUT | OPTION_JSON,
-     command_run},
+    {"probe", "no arguments", 0, false, true, OPTION_CPU_DEVICES | OPTION_JSON, command_probe},
+    {"plan", "one job document", 1, true, true, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_JSON,
+     command_plan},
+    {"run", "one job document", 1, true, false,
+     OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_OUTPUT | OPTION_JSON, command_run},
+    {"inspect", "one file of weights", 1, false, true, OPTION_JSON, command_inspect},
+    {"diff", "two files of weights", 2, false, true, OPTION_JSON, command_diff},
+    {"convert", "two files of weights", 2, false, true, OPTION_TO | OPTION_JSON, command_convert},
 };
 
 static const struct command *find_command(const char *name)
@@ -88,6 +100,8 @@ static int take_option(int option, struct command_options *options, struct err *
         options->devices = optarg;
     else if (option == OPTION_OUTPUT)
         options->output = optarg;
+    else if (option == OPTION_TO)
+        options->to = optarg;
     else if (option == OPTION_JSON)
         options->json = true;
     else
@@ -103,13 +117,13 @@ static int take_arguments(int argc, char **argv, int given, const struct command
         return err_set(err, ERR_USAGE, "a command is missing");
     if (command == NULL)
         return err_set(err, ERR_USAGE, "%.64s: no such command", argv[optind]);
-    if (argc - optind - 1 != command->takes_job)
-        return err_set(err, ERR_USAGE, "%s takes %s", command->name,
-                       command->takes_job ? "one job document" : "no arguments");
+    if (argc - optind - 1 != command->words)
+        return err_set(err, ERR_USAGE, "%s takes %s", command->name, command->takes);
     for (const struct option *o = option_table; o->name != NULL; o++)
         if ((given & ~command->options & o->val) != 0)
             return err_set(err, ERR_USAGE, "%s does not take --%s", command->name, o->name);
-    options->document = command->takes_job ? argv[optind + 1] : NULL;
+    options->words = argv + optind + 1;
+    options->document = command->takes_job ? options->words[0] : NULL;
     *ret_command = command;
     return 0;
 }

@@ -9,10 +9,17 @@
 #include "engine/worker/setup.h"
 #include "proto/json.h"
 
+/* What of a layer is shown beside its shape. */
+struct layer_sum {
+    int64_t parameters;       /* elements */
+    double flops;             /* of one sample's forward pass */
+    int64_t activation_bytes; /* that one sample's forward pass makes */
+};
+
 struct result {
     const struct setup *setup;
     const struct graph *graph; /* of a small batch, for the layers' shapes */
-    int64_t *parameters;       /* by layer: elements */
+    struct layer_sum *layers;
     struct trainer_plan plan;
 };
 
@@ -25,12 +32,35 @@ static struct shape layer_shape(const struct graph *graph, size_t layer)
     return shape;
 }
 
-static void count_parameters(const struct model *model, int64_t *parameters)
+static void count_parameters(const struct model *model, struct layer_sum *layers)
 {
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct variable *variable = &model->variables[i];
         if (variable->kind == VARIABLE_PARAMETER)
-            parameters[variable->layer] += shape_count(&variable->shape);
+            layers[variable->layer].parameters += shape_count(&variable->shape);
+    }
+}
+
+static int64_t made_bytes(const struct node *node)
+{
+    int64_t bytes = 0;
+    for (int i = 0; !node->op->view && i < node->n_out; i++) {
+        const struct value *value = node->out[i];
+        if (value != NULL && value->kind == VALUE_ACTIVATION)
+            bytes += shape_count(&value->shape) * (int64_t)dtype_size(value->dtype);
+    }
+    return bytes;
+}
+
+/* Adds a graph's forward pass; with sign -1 subtracts it. */
+static void add_forward(const struct graph *graph, int sign, struct layer_sum *layers)
+{
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        const struct node *node = graph->nodes[i];
+        if (node->phase != PHASE_FORWARD || node->layer < 0)
+            continue;
+        layers[node->layer].flops += node->op->flops != NULL ? sign * node->op->flops(node) : 0;
+        layers[node->layer].activation_bytes += sign * made_bytes(node);
     }
 }
 
@@ -49,6 +79,15 @@ static json_t *device_json(const struct result *result, int i)
                      (json_int_t)memory->input_bytes, "peak_bytes", (json_int_t)peak_bytes(memory));
 }
 
+/* Every device has every layer. */
+static json_t *layer_devices(const struct result *result)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < result->setup->n_devices; i++)
+        list = json_list_append(list, json_string(result->setup->devices[i].name));
+    return list;
+}
+
 static json_t *layer_json(const struct result *result, size_t i)
 {
     const struct job_layer *layer = &result->setup->job->model.layers[i];
@@ -56,9 +95,11 @@ static json_t *layer_json(const struct result *result, size_t i)
     json_t *dims = json_array();
     for (int k = 0; k < shape.rank; k++)
         json_array_append_new(dims, json_integer(shape.dim[k]));
-    return json_pack("{s:s, s:s, s:o, s:I}", "name", layer->name, "type",
+    const struct layer_sum *sum = &result->layers[i];
+    return json_pack("{s:s, s:s, s:o, s:I, s:f, s:I, s:o}", "name", layer->name, "type",
                      layer_type_name(layer->type), "output_shape", dims, "parameters",
-                     (json_int_t)result->parameters[i]);
+                     (json_int_t)sum->parameters, "flops", sum->flops, "activation_bytes",
+                     (json_int_t)sum->activation_bytes, "devices", layer_devices(result));
 }
 
 static json_t *devices_json(const struct result *result)
@@ -110,7 +151,7 @@ static void print_text(const struct result *result)
         struct shape shape = layer_shape(result->graph, i);
         char dims[SHAPE_TEXT];
         printf("%-24s %-18s %-20s %12lld\n", layer->name, layer_type_name(layer->type),
-               shape_format(&shape, dims), (long long)result->parameters[i]);
+               shape_format(&shape, dims), (long long)result->layers[i].parameters);
     }
     printf("\n%-8s %8s %12s %12s %12s %12s  (MiB)\n", "device", "samples", "state", "arena",
            "input", "peak");
@@ -126,11 +167,28 @@ static void print_text(const struct result *result)
         plan->flops_per_step / 1e9, mib(plan->input_bytes));
 }
 
-/* Two samples: any number would do, the batch is left out of what is shown. */
+/* What a third sample adds to a step of two is what a sample takes: what a layer makes once a batch
+ * (BatchNorm's statistics) does not count. */
+static int sum_layers(const struct model *model, const struct graph *graph,
+                      struct layer_sum *layers, struct err *err)
+{
+    struct graph_options options = graph->options;
+    struct graph *larger;
+    options.batch++;
+    int rc = graph_build(model, &op_registry, &options, &larger, err);
+    if (rc != 0)
+        return rc;
+    count_parameters(model, layers);
+    add_forward(larger, 1, layers);
+    add_forward(graph, -1, layers);
+    graph_free(larger);
+    return 0;
+}
+
 static int build_graph(const struct job *job, struct model **ret_model, struct graph **ret_graph,
                        struct err *err)
 {
-    struct graph_options options = {.batch = 2, .n_replicas = 1};
+    struct graph_options options = {.batch = 2, .training = true, .n_replicas = 1};
     int rc = model_build(job, &op_registry, ret_model, err);
     if (rc == 0)
         rc = graph_build(*ret_model, &op_registry, &options, ret_graph, err);
@@ -147,17 +205,18 @@ static int print_plan(const struct command_options *options, const struct setup 
         .n_devices = setup->n_devices,
     };
     struct result result = {.setup = setup, .graph = graph};
-    result.parameters = calloc(setup->job->model.n_layers, sizeof *result.parameters);
-    if (result.parameters == NULL)
+    result.layers = calloc(setup->job->model.n_layers, sizeof *result.layers);
+    if (result.layers == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
-    count_parameters(model, result.parameters);
-    int rc = trainer_plan(&config, &result.plan, err);
+    int rc = sum_layers(model, graph, result.layers, err);
+    if (rc == 0)
+        rc = trainer_plan(&config, &result.plan, err);
     if (rc == 0 && options->json)
         rc = print_json(&result, err);
     else if (rc == 0)
         print_text(&result);
     trainer_plan_done(&result.plan);
-    free(result.parameters);
+    free(result.layers);
     return rc;
 }
 

@@ -28,8 +28,8 @@ tests_client_libpeer_a_SOURCES = \
 	tests/client/run.c tests/client/run.h
 tests_client_libpeer_a_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
-check_PROGRAMS += tests/client/check_commands tests/client/check_terminal
-TESTS += tests/client/check_commands tests/client/check_terminal
+check_PROGRAMS += tests/client/check_commands tests/client/check_terminal tests/client/check_tools
+TESTS += tests/client/check_commands tests/client/check_terminal tests/client/check_tools
 
 tests_client_check_commands_SOURCES = tests/client/check_commands.c
 tests_client_check_commands_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -38,3 +38,7 @@ tests_client_check_commands_LDADD = tests/client/libpeer.a $(TEST_LIBS) $(JANSSO
 tests_client_check_terminal_SOURCES = tests/client/check_terminal.c
 tests_client_check_terminal_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_client_check_terminal_LDADD = tests/client/libpeer.a $(TEST_LIBS) $(JANSSON_LIBS)
+
+tests_client_check_tools_SOURCES = tests/client/check_tools.c
+tests_client_check_tools_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_client_check_tools_LDADD = tests/client/libpeer.a $(TEST_LIBS) $(JANSSON_LIBS)

@@ -114,7 +114,7 @@ static const struct {
     {"{} x", 0, "end of file expected"},
     {"{}", 1, "its tensors end at byte 0 of 1"},
     {"{\"a\":1}", 0, "tensor \"a\" is not described by an object"},
-    {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[1],\"data_offsets\":[0,2]}}", 2, "dtype BF16"},
+    {"{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1, "dtype F8_E4M3"},
     {"{\"a\":{\"dtype\":32,\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "dtype (none)"},
     {A("1,\"data_offsets\":[0,4]"), 4, "its shape is not a list"},
     {A("[1.0],\"data_offsets\":[0,4]"), 4, "dimension 0 is not an integer"},

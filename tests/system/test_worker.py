@@ -36,7 +36,8 @@ def test_plan_says_what_each_device_needs(folder):
     plan = json.loads(done.stdout)
     assert plan["parameters"] == 12
     assert (plan["steps_per_epoch"], plan["steps"]) == (10, 10)
-    assert plan["layers"] == [{"name": "fc", "type": "Linear", "output_shape": [2], "parameters": 12}]
+    assert plan["layers"] == [{"name": "fc", "type": "Linear", "output_shape": [2], "parameters": 12, "flops": 20,
+                               "activation_bytes": 8, "devices": ["cpu:0", "cpu:1", "cpu:2"]}]
     assert [d["samples"] for d in plan["devices"]] == [4, 4, 2]
     for device in plan["devices"]:
         assert device["peak_bytes"] == sum(device[k + "_bytes"] for k in ("state", "arena", "input"))
