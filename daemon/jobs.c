@@ -340,8 +340,13 @@ void jobs_give_up(struct daemon *daemon, struct live *live, enum job_state to,
                   const struct err *why)
 {
     struct verdict verdict = {.state = to, .why = *why};
+    json_t *exit = verdict_json(&verdict, NULL);
+    if (exit == NULL) {
+        out_of_memory(daemon);
+        return;
+    }
     json_decref(live->record->exit);
-    live->record->exit = verdict_json(&verdict, NULL);
+    live->record->exit = exit;
     jobs_move(daemon, live, to, NULL, why->message);
 }
 

@@ -11,6 +11,7 @@
 #include "daemon/record.h"
 #include "daemon/store_thread.h"
 #include "daemon/watch.h"
+#include "proto/json.h"
 #include "proto/methods.h"
 #include <config.h>
 
@@ -34,8 +35,8 @@ static json_t *info_json(const struct info_request *request)
     devset free = devset_all(&daemon->devices) & ~daemon->jobs.assigned;
     json_t *jobs = json_object();
     for (int state = 0; state < STATE_COUNT; state++)
-        json_object_set_new(jobs, state_name((enum job_state)state),
-                            json_integer(request->count[state]));
+        jobs =
+            json_put(jobs, state_name((enum job_state)state), json_integer(request->count[state]));
     json_t *limits = json_pack("{s:i, s:i, s:i, s:i, s:i}", "line_bytes", LIMIT_LINE_BYTES,
                                "document_bytes", LIMIT_DOCUMENT_BYTES, "connections", SESSION_MAX,
                                "connections_per_user", SESSION_MAX_PER_UID, "calls", SESSION_CALLS);
@@ -80,11 +81,8 @@ static int describe_call(struct daemon *daemon, struct call *call, struct err *e
 static json_t *cores_json(const struct inventory_device *device)
 {
     json_t *cores = json_array();
-    for (size_t i = 0; i < device->n_cores; i++)
-        if (json_array_append_new(cores, json_integer(device->cores[i])) != 0) {
-            json_decref(cores);
-            return NULL;
-        }
+    for (size_t i = 0; cores != NULL && i < device->n_cores; i++)
+        cores = json_list_append(cores, json_integer(device->cores[i]));
     return cores;
 }
 
@@ -106,12 +104,8 @@ static int devices_call(struct daemon *daemon, struct call *call, struct err *er
 {
     (void)err;
     json_t *list = json_array();
-    for (size_t i = 0; i < daemon->devices.n; i++)
-        if (json_array_append_new(list, device_json(daemon, i)) != 0) {
-            json_decref(list);
-            list = NULL;
-            break;
-        }
+    for (size_t i = 0; list != NULL && i < daemon->devices.n; i++)
+        list = json_list_append(list, device_json(daemon, i));
     call_reply(call, json_pack("{s:o}", "devices", list));
     return 0;
 }

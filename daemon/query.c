@@ -85,10 +85,7 @@ json_t *query_records_json(struct daemon *daemon, const struct query_records *re
 {
     json_t *array = json_array();
     for (size_t i = 0; array != NULL && i < records->n; i++)
-        if (json_array_append_new(array, query_record(daemon, records->record[i], peer)) != 0) {
-            json_decref(array);
-            return NULL;
-        }
+        array = json_list_append(array, query_record(daemon, records->record[i], peer));
     return array;
 }
 
@@ -245,9 +242,9 @@ static void show_done(struct store_request *base, const struct err *err)
     } else {
         json_t *record = query_record(request->daemon, request->record, &request->call->peer);
         if (request->history != NULL)
-            json_object_set(record, "history", request->history);
+            record = json_put(record, "history", json_incref(request->history));
         if (request->document != NULL)
-            json_object_set(record, "document", request->document);
+            record = json_put(record, "document", json_incref(request->document));
         call_reply(request->call, record);
     }
     show_clear(request);

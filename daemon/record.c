@@ -2,6 +2,7 @@
 #include "daemon/record.h"
 
 #include "proto/device_id.h"
+#include "proto/json.h"
 
 json_t *record_time(int64_t ns)
 {
@@ -18,11 +19,7 @@ json_t *record_devices(const struct devlist *devices)
     json_t *array = json_array();
     for (size_t i = 0; array != NULL && i < devices->n; i++) {
         char name[32];
-        if (json_array_append_new(array, json_string(device_id_format(devices->id[i], name))) !=
-            0) {
-            json_decref(array);
-            return NULL;
-        }
+        array = json_list_append(array, json_string(device_id_format(devices->id[i], name)));
     }
     return array;
 }

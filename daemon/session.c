@@ -398,10 +398,10 @@ static bool has_room(struct daemon *daemon, uid_t uid)
 {
     size_t n = 0;
     struct session *session;
-    if (daemon->sessions.n >= SESSION_MAX)
-        return false;
     if (uid == 0 || uid == geteuid())
-        return true;
+        return daemon->sessions.n < SESSION_MAX;
+    if (daemon->sessions.n >= SESSION_MAX - SESSION_RESERVED)
+        return false;
     LIST_FOREACH(session, &daemon->sessions.list, link)
     n += session->peer.uid == uid;
     return n < SESSION_MAX_PER_UID;

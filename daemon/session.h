@@ -18,6 +18,7 @@
 
 enum {
     SESSION_MAX = 512,              /* connections */
+    SESSION_RESERVED = 16,          /* of them, for root and the daemon's own user */
     SESSION_MAX_PER_UID = 128,      /* root and the daemon's own user excepted */
     SESSION_CALLS = 64,             /* unanswered requests of one connection */
     SESSION_SOFT_BYTES = 256 << 10, /* unread by the client: stop reading, coalesce events */

@@ -1,6 +1,7 @@
 /* What other users may see and do, over connections whose credentials the kernel keeps. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/daemon/box.h"
@@ -97,6 +98,31 @@ static void crowd(uid_t uid, int n)
     }
 }
 
+START_TEST(root_finds_a_place_among_any_number_of_clients)
+{
+    enum { USERS = SESSION_MAX / SESSION_MAX_PER_UID };
+    static struct client many[SESSION_MAX];
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    json_decref(client_result(&box, &client, "server.info", NULL));
+    for (int i = 0; i < SESSION_MAX; i++)
+        client_open_as(&box, &many[i], (uid_t)(60000 + i % USERS));
+    ck_assert_uint_eq(box.daemon->sessions.n, SESSION_MAX - SESSION_RESERVED);
+    json_t *reply = client_read(&box, &many[SESSION_MAX - 1]);
+    ck_assert_str_eq(text(json_object_get(json_object_get(reply, "error"), "data"), "name"),
+                     "busy");
+    json_decref(reply);
+    struct client root;
+    client_open(&box, &root);
+    json_decref(client_result(&box, &root, "server.info", NULL));
+    client_close(&root);
+    for (int i = 0; i < SESSION_MAX; i++)
+        client_close(&many[i]);
+}
+END_TEST
+
 START_TEST(one_user_leaves_room_for_the_others)
 {
     struct client greedy, other;
@@ -115,9 +141,9 @@ END_TEST
 
 int main(void)
 {
-    static const char *const names[] = {"others_see_that_a_job_is_there_and_no_more",
-                                        "jobs_of_root_are_off_in_the_system_daemon",
-                                        "one_user_leaves_room_for_the_others"};
+    static const char *const names[] = {
+        "others_see_that_a_job_is_there_and_no_more", "jobs_of_root_are_off_in_the_system_daemon",
+        "root_finds_a_place_among_any_number_of_clients", "one_user_leaves_room_for_the_others"};
     if (geteuid() != 0)
         return checks_skip(names, sizeof names / sizeof *names, "only root can play two users");
     Suite *suite = suite_create("rights");
@@ -125,6 +151,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, others_see_that_a_job_is_there_and_no_more);
     tcase_add_test(tcase, jobs_of_root_are_off_in_the_system_daemon);
+    tcase_add_test(tcase, root_finds_a_place_among_any_number_of_clients);
     tcase_add_test(tcase, one_user_leaves_room_for_the_others);
     return checks_run(suite);
 }
