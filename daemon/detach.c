@@ -73,7 +73,7 @@ int detach_ready(int fd, const char *state, struct err *err)
     int log = open(detach_log(state, path, sizeof path),
                    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (log < 0 || dup2(log, STDERR_FILENO) < 0) {
-        err_errno(err, errno, path);
+        err_errno(err, errno, "cannot write %s", path);
         if (log >= 0)
             close(log);
         close(fd);
