@@ -249,11 +249,13 @@ static int parse_rows(struct job_parser *parser, const struct object_def *def, c
         fields++;
     }
     int rc = check_keys(parser, def, choice, value);
+    if (rc == 0) /* first: such keys may be two forms of the same members */
+        rc = check_one_of(parser, def, value);
     if (rc == 0)
         rc = parse_fields(parser, def, choice, fields, value, base);
     if (rc == 0 && choice != NULL)
         rc = parse_fields(parser, def, choice, choice->fields, value, base);
-    return rc != 0 ? rc : check_one_of(parser, def, value);
+    return rc;
 }
 
 int job_object_parse(struct job_parser *parser, const struct object_def *def, const json_t *value,
