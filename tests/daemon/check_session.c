@@ -376,7 +376,7 @@ START_TEST(a_replayed_job_that_waits_says_for_what)
         const json_t *params = json_object_get(event, "params");
         id = integer(params, "id");
         ck_assert_str_eq(text(json_object_get(params, "record"), "reason"),
-                         id == b ? "waiting for 0 of 4 devices" : "null");
+                         id == b ? "waiting for 4 of 4 devices" : "null");
         json_decref(event);
     }
 }
