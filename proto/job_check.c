@@ -228,6 +228,16 @@ static int check_reshape(const struct job_layer *layer, size_t index, struct err
     return check_one_input(layer, index, err);
 }
 
+static int check_embedding(const struct job_layer *layer, size_t index, struct err *err)
+{
+    int64_t n = layer->embedding.num_embeddings, padding = layer->embedding.padding_idx;
+    if (padding != INT64_MIN && (padding < -n || padding >= n))
+        return refuse_layer(err, index, "padding_idx",
+                            "padding_idx must be from -%lld to %lld, found %lld", (long long)n,
+                            (long long)n - 1, (long long)padding);
+    return check_one_input(layer, index, err);
+}
+
 /* NULL: check_one_input. */
 static int (*const layer_checks[LAYER_TYPE_COUNT])(const struct job_layer *layer, size_t index,
                                                    struct err *err) = {
@@ -235,7 +245,7 @@ static int (*const layer_checks[LAYER_TYPE_COUNT])(const struct job_layer *layer
     [LAYER_AVGPOOL2D] = check_avgpool2d, [LAYER_ADD] = check_several,
     [LAYER_MUL] = check_several,         [LAYER_CAT] = check_cat,
     [LAYER_SOFTMAX] = check_softmax,     [LAYER_LOGSOFTMAX] = check_softmax,
-    [LAYER_RESHAPE] = check_reshape,
+    [LAYER_RESHAPE] = check_reshape,     [LAYER_EMBEDDING] = check_embedding,
 };
 
 static int check_layers(const struct job *job, struct err *err)

@@ -46,7 +46,8 @@ enum field_flag {
     FIELD_OPTIONAL = 16, /* FIELD_OBJECT: the bool at `aux` says whether it was given */
     FIELD_LONE = 32,     /* FIELD_SHAPE: an integer alone stands for a list of it */
     FIELD_BELOW = 64,    /* dmax itself is not allowed */
-    FIELD_LIST = 128     /* FIELD_NUMBERS: always a list */
+    FIELD_LIST = 128,    /* FIELD_NUMBERS: always a list */
+    FIELD_NULL = 256     /* FIELD_INT: null is allowed too, for none: INT64_MIN */
 };
 
 /* What job.md describes and this version does not have: a key, or a value. As a value `match` is a

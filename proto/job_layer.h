@@ -36,6 +36,9 @@ enum layer_type {
     LAYER_RESHAPE,
     LAYER_MUL,
     LAYER_CAT,
+    LAYER_EMBEDDING,
+    LAYER_POSITIONALEMBEDDING,
+    LAYER_SELECTLAST,
     LAYER_TYPE_COUNT
 };
 
@@ -86,6 +89,13 @@ struct layer_avgpool2d {
 struct layer_reshape {
     struct job_shape shape; /* of one sample; at most one -1, which follows from the others */
 };
+struct layer_embedding {
+    int64_t num_embeddings, embedding_dim;
+    int64_t padding_idx; /* from -num_embeddings on; INT64_MIN: none */
+};
+struct layer_positionalembedding {
+    int64_t num_embeddings;
+};
 
 struct job_layer {
     enum layer_type type;
@@ -108,6 +118,8 @@ struct job_layer {
         struct layer_layernorm layernorm;
         struct layer_avgpool2d avgpool2d;
         struct layer_reshape reshape;
+        struct layer_embedding embedding;
+        struct layer_positionalembedding positionalembedding;
     };
 };
 

@@ -172,6 +172,31 @@ static const struct field reshape_rows[] = {
     {0},
 };
 
+static const struct field embedding_rows[] = {
+    {"num_embeddings", FIELD_INT, "How many integers, from 0, have a vector",
+     AT(job_layer, embedding.num_embeddings), REQUIRED, RANGE(1, DIM_MAX)},
+    {"embedding_dim", FIELD_INT, "Size of a vector", AT(job_layer, embedding.embedding_dim),
+     REQUIRED, RANGE(1, DIM_MAX)},
+    {"padding_idx", FIELD_INT, "An integer whose vector begins as zero and is not trained",
+     AT(job_layer, embedding.padding_idx), DEFAULT("null"), .flags = FIELD_NULL,
+     RANGE(-DIM_MAX, DIM_MAX - 1)},
+    {"max_norm", FIELD_FIXED, "The largest norm of a vector", DEFAULT("null"),
+     LATER({"#", "bounds on the norm of vectors"})},
+    {"scale_grad_by_freq", FIELD_FIXED, "Divide gradients by how often they were met",
+     DEFAULT("false"), LATER({"true", "gradients scaled by frequency"})},
+    {"sparse", FIELD_FIXED, "Gradients are dense", DEFAULT("false"),
+     LATER({"true", "sparse gradients"})},
+    INIT_ROWS,
+    {0},
+};
+
+static const struct field positionalembedding_rows[] = {
+    {"num_embeddings", FIELD_INT, "How many steps, from the first, have a vector",
+     AT(job_layer, positionalembedding.num_embeddings), REQUIRED, RANGE(1, DIM_MAX)},
+    INIT_ROWS,
+    {0},
+};
+
 #define SPECTRAL_NORM LATER_KEYS({"spectral_norm", "spectral norms"})
 
 static const struct choice layers[] = {
@@ -196,6 +221,9 @@ static const struct choice layers[] = {
     {"Reshape", LAYER_RESHAPE, reshape_rows, NULL},
     {"Mul", LAYER_MUL, NULL, NULL},
     {"Cat", LAYER_CAT, cat_rows, NULL},
+    {"Embedding", LAYER_EMBEDDING, embedding_rows, SPECTRAL_NORM},
+    {"PositionalEmbedding", LAYER_POSITIONALEMBEDDING, positionalembedding_rows, NULL},
+    {"SelectLast", LAYER_SELECTLAST, NULL, NULL},
     {0},
 };
 
@@ -207,9 +235,8 @@ static const struct choice layers[] = {
 static const struct field layer_rows[] = {
     {"type", FIELD_CHOICE, "PyTorch's name of the layer", AT(job_layer, type), REQUIRED,
      .choices = layers,
-     LATER(LAYERS_LATER("Embedding"), LAYERS_LATER("PositionalEmbedding"), LAYERS_LATER("LSTM"),
-           LAYERS_LATER("GRU"), LAYERS_LATER("RNN"), LAYERS_LATER("SelfAttention"),
-           LAYERS_LATER("SelectLast"))},
+     LATER(LAYERS_LATER("LSTM"), LAYERS_LATER("GRU"), LAYERS_LATER("RNN"),
+           LAYERS_LATER("SelfAttention"))},
     {"name", FIELD_LAYER_NAME, "Before the names of its parameters; its index if left out",
      AT(job_layer, name), COMPUTED, RANGE(1, LIMIT_NAME_BYTES)},
     {"inputs", FIELD_NAMES,

@@ -46,15 +46,17 @@ bool job_int_fits(const struct field *field, const json_t *value)
 static void int_expect(const struct field *field, char *buf, size_t size)
 {
     char range[64];
-    snprintf(buf, size, "an integer %s", job_int_range(field, range));
+    snprintf(buf, size, "an integer %s%s", job_int_range(field, range),
+             field->flags & FIELD_NULL ? ", or null" : "");
 }
 
 static int int_parse(struct job_parser *parser, const struct field *field, const json_t *value,
                      void *base)
 {
-    if (!job_int_fits(field, value))
+    bool none = field->flags & FIELD_NULL && json_is_null(value);
+    if (!none && !job_int_fits(field, value))
         return job_parser_refuse(parser, field, value);
-    *(int64_t *)job_at(field, base) = json_integer_value(value);
+    *(int64_t *)job_at(field, base) = none ? INT64_MIN : json_integer_value(value);
     return 0;
 }
 
@@ -67,7 +69,8 @@ static bool int_given(const struct field *field, const void *base)
 
 static json_t *int_dump(const struct field *field, const void *base)
 {
-    return json_integer(*(const int64_t *)job_in(field, base));
+    int64_t number = *(const int64_t *)job_in(field, base);
+    return field->flags & FIELD_NULL && number == INT64_MIN ? json_null() : json_integer(number);
 }
 
 const char *job_number_range(const struct field *field, char buf[static 64])

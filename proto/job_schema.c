@@ -96,6 +96,14 @@ static json_t *either(json_t *a, json_t *b)
     return json_put(json_object(), "anyOf", json_list_append(json_list_append(json_array(), a), b));
 }
 
+/* An integer, or null where that is allowed. */
+static json_t *maybe_int_schema(const struct field *field)
+{
+    json_t *schema = int_schema(field);
+    return field->flags & FIELD_NULL ? either(schema, json_put(json_object(), "const", json_null()))
+                                     : schema;
+}
+
 static json_t *pair_schema(const struct field *field)
 {
     return either(int_schema(field), list_schema(int_schema(field), 2, 2));
@@ -180,7 +188,7 @@ static json_t *texts_schema(const struct field *field)
 }
 
 static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field) = {
-    [FIELD_INT] = int_schema,
+    [FIELD_INT] = maybe_int_schema,
     [FIELD_NUMBER] = number_schema,
     [FIELD_BOOL] = bool_schema,
     [FIELD_NAME] = text_schema,

@@ -173,6 +173,15 @@ struct value *build_parameter(struct build *build, const struct job_layer *layer
     return layer_variable(build, layer, suffix, &like, err);
 }
 
+void build_zero_row(struct build *build, const struct value *parameter, int64_t row)
+{
+    if (build->found == NULL)
+        return;
+    struct variable *variable = &build->found->variables[parameter->variable];
+    variable->padded = true;
+    variable->padding_row = row;
+}
+
 struct value *build_buffer(struct build *build, const struct job_layer *layer, const char *suffix,
                            struct shape shape, enum dtype dtype, struct init_rule init,
                            struct err *err)

@@ -35,6 +35,8 @@ struct variable {
     int gradient; /* a parameter's gradient; -1: none flows to it, it is never updated */
     int state;    /* a parameter's first variable of optimizer state; -1: none */
     struct init_rule init;
+    bool padded; /* row padding_row begins as zero all the same */
+    int64_t padding_row;
 };
 
 enum { OPTIMIZER_MAX_STATE = 3, MODEL_MAX_INPUTS = 2 * LIMIT_INPUTS };

@@ -92,6 +92,8 @@ struct value *build_parameter(struct build *build, const struct job_layer *layer
 struct value *build_buffer(struct build *build, const struct job_layer *layer, const char *suffix,
                            struct shape shape, enum dtype dtype, struct init_rule init,
                            struct err *err);
+/* Row `row` of a parameter begins as zero, whatever its rule. */
+void build_zero_row(struct build *build, const struct value *parameter, int64_t row);
 /* The gradient variable of a parameter, about to be written by the next node. */
 struct value *build_gradient(struct build *build, const struct value *parameter, struct err *err);
 /* Appends a node; its inputs and outputs are still to be given. `attr` is copied into the arena;

@@ -49,6 +49,10 @@ struct cat_attr { /* cat: where each input lies in the output */
     struct slice_attr part[NODE_MAX_IN];
 };
 
+struct embedding_attr {  /* embedding, embedding_weight_grad */
+    int64_t padding_row; /* whose gradient is zero; -1: none */
+};
+
 struct dropout_attr { /* dropout, dropout_grad */
     double p;
     int layer; /* keys the mask: rng_subkey(rng_key(seed, RNG_DROPOUT, layer), step) */

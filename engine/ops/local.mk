@@ -15,6 +15,7 @@ engine_libengine_a_SOURCES += \
 	%D%/dim.c \
 	%D%/dim.h \
 	%D%/dropout.c \
+	%D%/embedding.c \
 	%D%/grad.c \
 	%D%/grad.h \
 	%D%/layer_norm.c \
@@ -26,12 +27,14 @@ engine_libengine_a_SOURCES += \
 	%D%/mul.c \
 	%D%/nll.c \
 	%D%/ops.def \
+	%D%/positional_embedding.c \
 	%D%/registry.c \
 	%D%/registry.h \
 	%D%/relu.c \
 	%D%/reorder.c \
 	%D%/reshape.c \
 	%D%/rmsprop.c \
+	%D%/select_last.c \
 	%D%/sgd.c \
 	%D%/softmax.c \
 	%D%/unary.c \

@@ -29,6 +29,9 @@ static const struct op_def *const layers[LAYER_TYPE_COUNT] = {
     [LAYER_RESHAPE] = &op_reshape,
     [LAYER_MUL] = &op_mul,
     [LAYER_CAT] = &op_cat,
+    [LAYER_EMBEDDING] = &op_embedding,
+    [LAYER_POSITIONALEMBEDDING] = &op_positional_embedding,
+    [LAYER_SELECTLAST] = &op_select_last,
 };
 
 static const struct loss_def *const losses[] = {

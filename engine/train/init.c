@@ -62,16 +62,25 @@ static void fill_drawn(const struct variable *variable, int64_t count, uint64_t 
     }
 }
 
+/* Clears the row that stays zero whatever the rule. */
+static void clear_padding(const struct variable *variable, void *elements)
+{
+    int64_t row = shape_count(&variable->shape) / variable->shape.dim[0];
+    for (int64_t i = 0; i < row; i++)
+        store(variable->dtype, elements, variable->padding_row * row + i, 0);
+}
+
 void init_variable(const struct variable *variable, uint64_t seed, void *ret_elements)
 {
     int64_t count = shape_count(&variable->shape);
-    if (draws[variable->init.kind] != NULL) {
-        fill_drawn(variable, count, seed, ret_elements);
-        return;
-    }
     double number = constant(&variable->init);
-    for (int64_t i = 0; i < count; i++)
-        store(variable->dtype, ret_elements, i, number);
+    if (draws[variable->init.kind] != NULL)
+        fill_drawn(variable, count, seed, ret_elements);
+    else
+        for (int64_t i = 0; i < count; i++)
+            store(variable->dtype, ret_elements, i, number);
+    if (variable->padded)
+        clear_padding(variable, ret_elements);
 }
 
 int init_all(struct strategy *strategy, const struct model *model, struct err *err)

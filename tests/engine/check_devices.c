@@ -25,6 +25,10 @@ static const char *const models[] = {
     "{'type': 'Cat', 'dim': 1, 'inputs': ['b', 'c']}, {'type': 'Softmax', 'dim': 1},"
     "{'type': 'Reshape', 'shape': [-1, 32]}, {'type': 'LayerNorm', 'normalized_shape': [4, 32]},"
     "{'type': 'Flatten'}, {'type': 'Linear', 'out_features': 3}]",
+    "'input': {'shape': [5], 'dtype': 'int64'}, 'layers': ["
+    "{'type': 'Embedding', 'num_embeddings': 7, 'embedding_dim': 6, 'padding_idx': -1},"
+    "{'type': 'PositionalEmbedding', 'num_embeddings': 8}, {'type': 'LayerNorm'},"
+    "{'type': 'SelectLast'}, {'type': 'Linear', 'out_features': 3}]",
 };
 enum { N_MODELS = sizeof models / sizeof models[0] };
 

@@ -153,6 +153,24 @@ START_TEST(fans_need_a_matrix)
 }
 END_TEST
 
+START_TEST(an_embedding_begins_normal_with_a_zero_row)
+{
+    struct model *model = models_new("[4], 'dtype': 'int64'",
+                                     "{'type': 'Embedding', 'name': 'e', 'num_embeddings': 5,"
+                                     " 'embedding_dim': 3, 'padding_idx': -2},"
+                                     "{'type': 'Flatten'}, {'type': 'Linear', 'out_features': 2}",
+                                     NULL);
+    const struct variable *variable = &model->variables[model_find(model, "e.weight")];
+    float w[15];
+    ck_assert_int_eq(variable->init.kind, INIT_NORMAL);
+    ck_assert_double_eq(variable->init.bound, 1);
+    init_variable(variable, 1, w);
+    for (int i = 0; i < 15; i++)
+        ck_assert_int_eq(w[i] == 0, i / 3 == 3);
+    models_free(model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("init");
@@ -163,5 +181,6 @@ int main(void)
     tcase_add_test(tcase, normal_has_its_mean_and_deviation);
     tcase_add_loop_test(tcase, layers_may_say_how_they_begin, 0, sizeof rules / sizeof *rules);
     tcase_add_test(tcase, fans_need_a_matrix);
+    tcase_add_test(tcase, an_embedding_begins_normal_with_a_zero_row);
     return checks_run(suite);
 }

@@ -220,6 +220,45 @@ START_TEST(cat)
 }
 END_TEST
 
+START_TEST(embedding)
+{
+    static const double index[] = {3, 1, 0, 3, 2, 3};
+    static const struct embedding_attr attr = {.padding_row = -1};
+    struct shape x = SHAPE(2, 3), w = SHAPE(4, 5), out = SHAPE(2, 3, 5);
+    struct probe y = {.node.attr = &attr}, g = y;
+    add_in(&y, x), add_in(&y, w), add_out(&y, out), set_copy(&y, 0, index);
+    add_in(&g, x), add_in(&g, out), add_out(&g, w), set_copy(&g, 0, index), set_direction(&g, 1);
+    run("embedding_weight_grad", &g);
+    check_input("embedding", &y, 1, g.out[0]);
+    probe_free(&y), probe_free(&g);
+}
+END_TEST
+
+START_TEST(positional_embedding)
+{
+    struct shape x = SHAPE(2, 3, 4), w = SHAPE(5, 4);
+    struct probe y = {0}, g = {0};
+    add_in(&y, x), add_in(&y, w), add_out(&y, x);
+    add_in(&g, x), add_out(&g, w), set_direction(&g, 0);
+    run("positional_embedding_weight_grad", &g);
+    check_input("positional_embedding", &y, 1, g.out[0]);
+    probe_free(&y), probe_free(&g);
+}
+END_TEST
+
+START_TEST(select_last)
+{
+    static const double lengths[] = {2, 4, 1};
+    struct shape x = SHAPE(3, 4, 2), n = SHAPE(3), out = SHAPE(3, 2);
+    struct probe y = {0}, g = {0};
+    add_in(&y, x), add_in(&y, n), add_out(&y, out), set_copy(&y, 1, lengths);
+    add_in(&g, out), add_in(&g, n), add_out(&g, x), set_direction(&g, 0), set_copy(&g, 1, lengths);
+    run("select_last_grad", &g);
+    check_input("select_last", &y, 0, g.out[0]);
+    probe_free(&y), probe_free(&g);
+}
+END_TEST
+
 /* Ops of one input: the gradient takes the direction at `at_direction`, and at the other place the
  * forward's output `saved`. */
 enum { SAVED_INPUT = -2 };
@@ -367,6 +406,9 @@ int main(void)
     tcase_add_test(tcase, layer_norm);
     tcase_add_test(tcase, mul);
     tcase_add_test(tcase, cat);
+    tcase_add_test(tcase, embedding);
+    tcase_add_test(tcase, positional_embedding);
+    tcase_add_test(tcase, select_last);
     tcase_add_loop_test(tcase, unary, 0, ROWS(unary_rows));
     tcase_add_test(tcase, losses);
     return checks_run(suite);

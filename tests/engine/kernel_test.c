@@ -90,6 +90,10 @@ static double random_element(const struct kernel_test *test, const struct tensor
         return (double)(float)(uniform + 0.5);
     case FILL_CLASS:
         return floor(uniform * (double)last_dim(&test->in[0].shape));
+    case FILL_INDEX:
+        return floor(uniform * (double)tensor->limit);
+    case FILL_LENGTH:
+        return 1 + floor(uniform * (double)tensor->limit);
     case FILL_NORMAL:
         return 2 * uniform - 1;
     default:

@@ -16,6 +16,8 @@ enum fill {
     FILL_NORMAL,   /* [-1, 1) */
     FILL_POSITIVE, /* [0.5, 1.5) */
     FILL_CLASS,    /* I64 class numbers below in[0]'s last dimension */
+    FILL_INDEX,    /* I64 integers from 0 on, below the tensor's limit */
+    FILL_LENGTH,   /* I64 integers from 1 to the tensor's limit */
     FILL_ZERO,
 };
 
@@ -23,6 +25,7 @@ struct tensor {
     struct shape shape;
     enum fill fill;
     enum dtype dtype; /* F32 unless said */
+    int64_t limit;    /* FILL_INDEX, FILL_LENGTH */
     bool variable;    /* always arrives plain */
     bool mutated;     /* an input that is compared afterwards */
     bool opaque;      /* the kernel's own: not compared */

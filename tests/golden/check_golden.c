@@ -18,7 +18,7 @@
 
 static const char *const cases[] = {
     "mlp-plain",    "mlp-momentum", "mlp-nesterov", "mlp-mse", "cnn-plain",
-    "cnn-momentum", "cnn-nesterov", "activations",  "planes", /* generate_layers.py */
+    "cnn-momentum", "cnn-nesterov", "activations",  "planes",  "tokens", /* generate_layers.py */
 };
 enum { N_CASES = sizeof cases / sizeof cases[0], MAX_STEPS = 16 };
 static const double tolerance = 1e-5;

@@ -3,7 +3,8 @@
 
 Usage: /usr/bin/python3 tests/golden/generate_layers.py
 
-A Linear or Conv2d stands in front of every layer, so that a wrong input gradient shows in its weight.
+A layer with a weight stands in front of every layer, so that a wrong input gradient shows in it. A model
+with "lengths" has one sample's tokens in a row, and behind them its length, as Model.run parts them.
 """
 import json
 import os
@@ -65,6 +66,21 @@ MODELS = {
             linear("fc", CLASSES),
         ],
     },
+    "tokens": {
+        "shape": [7],
+        "tokens": 11,
+        "lengths": True,
+        "layers": [
+            {"type": "Embedding", "name": "table", "num_embeddings": 11, "embedding_dim": 5, "padding_idx": 3},
+            {"type": "PositionalEmbedding", "name": "position", "num_embeddings": 9},
+            {"type": "LayerNorm", "name": "norm"},
+            {"type": "SelectLast", "name": "valid"},
+            {"type": "Linear", "name": "summary", "out_features": 3, "inputs": ["norm"]},
+            {"type": "Flatten", "name": "all"},
+            {"type": "Cat", "dim": 1, "inputs": ["valid", "all"]},
+            linear("fc", CLASSES),
+        ],
+    },
 }
 
 
@@ -94,37 +110,59 @@ class Cat(nn.Module):
         return torch.cat(inputs, self.dim)
 
 
-OURS = {"Reshape": Reshape, "Mul": Mul, "Cat": Cat}
+class PositionalEmbedding(nn.Embedding):
+    def forward(self, x):
+        return x + super().forward(torch.arange(x.shape[1]))
+
+
+class SelectLast(nn.Module):
+    def forward(self, x, lengths):
+        return x[torch.arange(x.shape[0]), lengths - 1]
+
+
+OURS = {
+    "Reshape": Reshape,
+    "Mul": Mul,
+    "Cat": Cat,
+    "PositionalEmbedding": PositionalEmbedding,
+    "SelectLast": SelectLast,
+}
 INFERRED = {
     "Linear": lambda x: {"in_features": x.shape[-1]},
     "Conv2d": lambda x: {"in_channels": x.shape[1]},
+    "LayerNorm": lambda x: {"normalized_shape": x.shape[-1]},
+    "PositionalEmbedding": lambda x: {"embedding_dim": x.shape[-1]},
 }
 
 
 class Model(nn.Module):
     """The layers of a document, sizes inferred as the engine infers them."""
 
-    def __init__(self, layers, sample):
+    def __init__(self, spec, sample):
         super().__init__()
-        self.steps = []
-        for index, layer in enumerate(layers):
+        self.steps, self.lengths = [], spec.get("lengths")
+        for index, layer in enumerate(spec["layers"]):
             args = {k: v for k, v in layer.items() if k not in ("type", "name", "inputs")}
             name = layer.get("name", str(index))
             self.steps.append((name, layer.get("inputs")))
             x = self.run(sample, inputs_only=True)[0]
-            args.update(INFERRED.get(layer["type"], lambda x: {})(x))
+            args = {**INFERRED.get(layer["type"], lambda x: {})(x), **args}
             module = OURS.get(layer["type"]) or getattr(nn, layer["type"])
             self.add_module(name, module(**args))
         for parameter in self.parameters():  # not ones and zeros: a swapped weight and bias must show
-            if parameter.dim() == 1 or parameter.shape[0] == 4:
+            if parameter.dim() == 1 or list(parameter.shape) == [4, 152]:
                 nn.init.uniform_(parameter, 0.25, 1.25)
 
     def run(self, x, inputs_only=False):
+        if self.lengths:
+            x, lengths = x[:, :-1], x[:, -1]
         outputs, before = {"input": x}, x
         for name, sources in self.steps:
             inputs = [outputs[source] for source in sources] if sources else [before]
             if inputs_only and name == self.steps[-1][0]:
                 return inputs
+            if isinstance(getattr(self, name), SelectLast):
+                inputs.append(lengths)
             before = outputs[name] = getattr(self, name)(*inputs)
         return before
 
@@ -147,17 +185,19 @@ def train(model, x, y, devices, lr):
 
 
 def document(name, spec):
+    tokens = {"dtype": "int64", "lengths": True} if spec.get("lengths") else {}
+    lengths = {"lengths": name + "-lengths.idx"} if spec.get("lengths") else {}
     return {
         "version": 1,
         "name": name,
         "model": {
-            "input": {"shape": spec["shape"]},
+            "input": {"shape": spec["shape"], **tokens},
             "layers": spec["layers"],
             "init": {"weights": name + "-initial.safetensors"},
         },
         "data": {
-            "train": {"format": "idx", "inputs": name + "-inputs.idx", "targets": name + "-targets.idx"},
-            "transform": {"scale": 1 / 128, "mean": 1},  # exact in float32
+            "train": {"format": "idx", "inputs": name + "-inputs.idx", "targets": name + "-targets.idx", **lengths},
+            **({} if tokens else {"transform": {"scale": 1 / 128, "mean": 1}}),  # exact in float32
             "shuffle": False,
         },
         "loss": {"type": "CrossEntropyLoss"},
@@ -168,20 +208,25 @@ def document(name, spec):
 
 
 def main():
-    torch.manual_seed(2)
     torch.set_num_threads(1)
     for name, spec in MODELS.items():
-        x = torch.randint(0, 256, [SAMPLES] + spec["shape"])
+        torch.manual_seed(2)  # a new model changes no other's files
+        x = torch.randint(0, spec.get("tokens", 256), [SAMPLES] + spec["shape"])
         y = torch.randint(0, CLASSES, [SAMPLES])
         write_idx(name + "-inputs.idx", x)
         write_idx(name + "-targets.idx", y)
-        x = x.float() / 128 - 1
-        first = Model(spec["layers"], x[:2])
+        if spec.get("lengths"):
+            lengths = torch.randint(1, spec["shape"][0] + 1, [SAMPLES])
+            write_idx(name + "-lengths.idx", lengths)
+            x = torch.cat([x, lengths[:, None]], 1)
+        else:
+            x = x.float() / 128 - 1
+        first = Model(spec, x[:2])
         initial = {k: v.clone() for k, v in first.state_dict().items()}
         write_safetensors(name + "-initial.safetensors", initial)
         losses = {}
         for devices in (1, 2):
-            model = Model(spec["layers"], x[:2])
+            model = Model(spec, x[:2])
             model.load_state_dict(initial)
             losses[devices] = train(model, x, y, devices, 0.1)
             write_safetensors("%s-%d-final.safetensors" % (name, devices), model.state_dict())

@@ -21,4 +21,6 @@ EXTRA_DIST += \
 	tests/golden/activations-inputs.idx tests/golden/activations-targets.idx tests/golden/activations-initial.safetensors \
 	tests/golden/activations.json tests/golden/activations-1-final.safetensors tests/golden/activations-2-final.safetensors \
 	tests/golden/planes-inputs.idx tests/golden/planes-targets.idx tests/golden/planes-initial.safetensors \
-	tests/golden/planes.json tests/golden/planes-1-final.safetensors tests/golden/planes-2-final.safetensors
+	tests/golden/planes.json tests/golden/planes-1-final.safetensors tests/golden/planes-2-final.safetensors \
+	tests/golden/tokens-inputs.idx tests/golden/tokens-targets.idx tests/golden/tokens-lengths.idx tests/golden/tokens-initial.safetensors \
+	tests/golden/tokens.json tests/golden/tokens-1-final.safetensors tests/golden/tokens-2-final.safetensors

@@ -61,6 +61,8 @@ static const char jobs_full[] =
     " \"ceil_mode\": true, \"count_include_pad\": false, \"divisor_override\": 3},"
     "{\"type\": \"Reshape\", \"shape\": [2, -1]}, {\"type\": \"Mul\", \"inputs\": [\"1\", "
     "\"sum\"]},"
+    "{\"type\": \"Embedding\", \"num_embeddings\": 5, \"embedding_dim\": 2, \"padding_idx\": -1},"
+    "{\"type\": \"PositionalEmbedding\", \"num_embeddings\": 3}, {\"type\": \"SelectLast\"},"
     "{\"type\": \"Cat\", \"dim\": 2, \"inputs\": [\"1\", \"sum\"]}],"
     "\"init\": {\"seed\": 0, \"weights\": \"w.safetensors\", \"strict\": false, \"fresh\": "
     "[\"9\"]},"

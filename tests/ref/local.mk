@@ -7,6 +7,7 @@ tests_ref_libref_a_SOURCES = \
 	tests/ref/cat.c \
 	tests/ref/conv2d.c \
 	tests/ref/elementwise.c \
+	tests/ref/embedding.c \
 	tests/ref/layer_norm.c \
 	tests/ref/linear.c \
 	tests/ref/loss.c \

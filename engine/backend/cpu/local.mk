@@ -12,6 +12,7 @@ engine_libengine_a_SOURCES += \
 	%D%/cpu.c \
 	%D%/cpu.h \
 	%D%/dropout.c \
+	%D%/embedding.c \
 	%D%/fold.c \
 	%D%/gradients.c \
 	%D%/kernels.def \
@@ -23,6 +24,7 @@ engine_libengine_a_SOURCES += \
 	%D%/max_pool2d.c \
 	%D%/own.c \
 	%D%/own.h \
+	%D%/positional_embedding.c \
 	%D%/primitive.c \
 	%D%/primitive.h \
 	%D%/program.c \
@@ -30,6 +32,7 @@ engine_libengine_a_SOURCES += \
 	%D%/relu.c \
 	%D%/reorder.c \
 	%D%/rmsprop.c \
+	%D%/select_last.c \
 	%D%/sgd.c \
 	%D%/softmax.c \
 	%D%/status.c \

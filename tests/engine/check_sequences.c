@@ -1,0 +1,127 @@
+/* check_sequences.c: the kernels of sequences of tokens against their references. */
+#include <string.h>
+
+#include "engine/backend/cpu/own.h"
+#include "engine/ops/attr.h"
+#include "tests/engine/kernel_test.h"
+
+/* Embedding */
+
+static const struct embedding_row {
+    struct shape x;
+    int64_t rows, size, padding_row;
+} embedding_rows[] = {
+    {{1, {1}}, 1, 1, -1},       {{2, {1, 7}}, 5, 3, -1},        {{2, {3, 5}}, 4, 16, 2},
+    {{2, {16, 65}}, 97, 33, 0}, {{3, {2, 3, 4}}, 1000, 64, -1}, {{2, {32, 128}}, 256, 65, 255},
+};
+
+static struct tensor integers(struct shape shape, enum fill fill, int64_t limit)
+{
+    return (struct tensor){.shape = shape, .fill = fill, .dtype = DTYPE_I64, .limit = limit};
+}
+
+static void embedding_row(int row)
+{
+    const struct embedding_row *r = &embedding_rows[row];
+    const struct embedding_attr attr = {r->padding_row};
+    struct shape y = r->x;
+    y.dim[y.rank++] = r->size;
+    struct kernel_test test = {.op = "embedding", .attr = &attr};
+    test.in[0] = integers(r->x, FILL_INDEX, r->rows);
+    test.in[1] = kernel_test_variable(SHAPE(r->rows, r->size), FILL_NORMAL);
+    test.out[0] = kernel_test_activation(y);
+    kernel_test_arrivals(&test);
+    struct kernel_test grad = {.op = "embedding_weight_grad", .attr = &attr};
+    grad.in[0] = test.in[0];
+    grad.in[1] = kernel_test_activation(y);
+    grad.out[0] = kernel_test_variable(SHAPE(r->rows, r->size), FILL_NORMAL);
+    kernel_test_arrivals(&grad);
+}
+ALL_ROWS(embedding, embedding_rows)
+
+/* PositionalEmbedding */
+
+static const struct positional_row {
+    struct shape x;
+    int64_t rows;
+} positional_rows[] = {
+    {{3, {1, 1, 1}}, 1},
+    {{3, {1, 5, 3}}, 9},
+    {{3, {7, 3, 33}}, 3},
+    {{3, {16, 65, 48}}, 100},
+};
+
+static void positional_row(int row)
+{
+    const struct positional_row *r = &positional_rows[row];
+    struct shape w = SHAPE(r->rows, r->x.dim[2]);
+    struct kernel_test test = {.op = "positional_embedding"};
+    test.in[0] = test.out[0] = kernel_test_activation(r->x);
+    test.in[1] = kernel_test_variable(w, FILL_NORMAL);
+    kernel_test_arrivals(&test);
+    struct kernel_test grad = {.op = "positional_embedding_weight_grad"};
+    grad.in[0] = kernel_test_activation(r->x);
+    grad.out[0] = kernel_test_variable(w, FILL_NORMAL);
+    kernel_test_arrivals(&grad);
+}
+ALL_ROWS(positional, positional_rows)
+
+/* SelectLast */
+
+static const struct shape select_rows[] = {
+    {3, {1, 1, 1}},
+    {3, {1, 5, 3}},
+    {3, {7, 3, 33}},
+    {4, {5, 6, 2, 3}},
+};
+
+static void select_last_row(int row)
+{
+    struct shape x = select_rows[row], y = {.rank = x.rank - 1, .dim = {x.dim[0]}};
+    memcpy(y.dim + 1, x.dim + 2, (size_t)(x.rank - 2) * sizeof x.dim[0]);
+    struct kernel_test test = {.op = "select_last"}, grad = {.op = "select_last_grad"};
+    test.in[0] = grad.out[0] = kernel_test_activation(x);
+    test.out[0] = grad.in[0] = kernel_test_activation(y);
+    kernel_test_arrivals(&test);
+    kernel_test_arrivals(&grad);
+    test.in[1] = grad.in[1] = integers(SHAPE(x.dim[0]), FILL_LENGTH, x.dim[1]);
+    kernel_test_arrivals(&test);
+    kernel_test_arrivals(&grad);
+}
+ALL_ROWS(select_last, select_rows)
+
+/* What indexes memory is refused, with the sample and the value, also where a loader let it pass.
+ */
+static void check_refused(const char *op, struct shape a, struct shape b, void *in_a, void *in_b,
+                          const char *says)
+{
+    float y[64] = {0};
+    struct value x = {.shape = a}, w = {.shape = b}, out = {.shape = SHAPE(2, 2)};
+    struct node node = {.n_in = 2, .n_out = 1, .in = {&x, &w}, .out = {&out}};
+    struct own own = {.node = &node};
+    struct step step = {.first_sample = 60};
+    struct kernel_args args = {.in = (void *[]){in_a, in_b}, .out = (void *[]){y}, .step = &step};
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(backend_kernel(&backend_cpu, op)->run(&own, &args, &err), ERR_DATA_INVALID);
+    ck_assert_str_eq(err.message, says);
+}
+
+START_TEST(integers_out_of_range)
+{
+    float x[64] = {0};
+    check_refused("embedding", SHAPE(2, 2), SHAPE(4, 2), (int64_t[]){0, 3, 1, 4}, x,
+                  "sample 61 of the epoch has the integer 4, and there are 4 embeddings");
+    check_refused("embedding", SHAPE(2, 2), SHAPE(4, 2), (int64_t[]){0, -1, 1, 1}, x,
+                  "sample 60 of the epoch has the integer -1, and there are 4 embeddings");
+    check_refused("select_last", SHAPE(2, 3, 2), SHAPE(2), x, (int64_t[]){3, 0},
+                  "sample 61 of the epoch has the length 0, and there are 3 steps");
+    check_refused("select_last", SHAPE(2, 3, 2), SHAPE(2), x, (int64_t[]){4, 1},
+                  "sample 60 of the epoch has the length 4, and there are 3 steps");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {embedding, positional, select_last, integers_out_of_range};
+    return kernel_test_main("sequences", tests, ROWS(tests));
+}
