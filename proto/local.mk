@@ -26,6 +26,7 @@ proto_libproto_a_SOURCES = \
 	proto/job_model.h \
 	proto/job_rows.h \
 	proto/job_scalars.c \
+	proto/job_train.h \
 	proto/job_shorthand.c \
 	proto/json.c \
 	proto/json.h \
