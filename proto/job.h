@@ -37,11 +37,6 @@ struct job_source {
     char *targets;                    /* idx: a path */
 };
 
-struct job_numbers { /* one number for all, or one a channel */
-    size_t n;        /* >= 1 */
-    double *v;
-};
-
 struct job_data {
     struct job_source train, validation;
     bool has_validation;

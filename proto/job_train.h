@@ -6,6 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct job_numbers { /* one number for all, or one a channel */
+    size_t n;        /* >= 1 */
+    double *v;
+};
+
 struct job_ints {
     size_t n; /* 0: not given */
     int64_t *v;
