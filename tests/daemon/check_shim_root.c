@@ -163,11 +163,25 @@ START_TEST(test_groups_of_the_starter_are_dropped)
 }
 END_TEST
 
+static bool leave_mounts(void)
+{
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+/* Root of a container or in a chroot often may not. */
+static bool can_mount(void)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(leave_mounts() ? 0 : 1);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 /* A file system of its own, with little room, in a mount namespace of this test alone. */
 static void mount_small_disk(void)
 {
-    ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
-    ck_assert_int_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    ck_assert(leave_mounts());
     ck_assert_int_eq(mount("small", job.dir, "tmpfs", 0, "size=64k,mode=700"), 0);
     char path[sizeof job.dir + 16];
     snprintf(path, sizeof path, "%s/job.json", job.dir);
@@ -296,7 +310,10 @@ int main(void)
     tcase_add_test(tcase, test_user_without_an_account);
     tcase_add_test(tcase, test_launched);
     tcase_add_test(tcase, test_groups_of_the_starter_are_dropped);
-    tcase_add_test(tcase, test_full_disk);
+    if (can_mount())
+        tcase_add_test(tcase, test_full_disk);
+    else
+        printf("# full disk: skipped, no file system can be mounted here\n");
     if (cgroup_make(group))
         tcase_add_test(tcase, test_out_of_memory);
     else
