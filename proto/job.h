@@ -18,31 +18,9 @@
 #include <stdint.h>
 
 #include "proto/err.h"
+#include "proto/job_data.h"
 #include "proto/job_model.h"
 #include "proto/job_train.h"
-
-enum data_format { DATA_RANDOM, DATA_IDX };
-
-struct job_texts { /* one for the only input, or one an input */
-    size_t n;      /* 0: not given */
-    char **names;  /* of the inputs; NULL: there is only one */
-    char **texts;
-};
-
-struct job_source {
-    enum data_format format;
-    int64_t samples, seed, classes; /* random; classes 0: targets of the output's shape */
-    /* Paths are absolute or relative to the submission's directory. */
-    struct job_texts inputs, lengths; /* idx: paths; lengths only of inputs that have them */
-    char *targets;                    /* idx: a path */
-};
-
-struct job_data {
-    struct job_source train, validation;
-    bool has_validation;
-    struct job_numbers scale, mean, std; /* (x * scale - mean) / std */
-    bool shuffle, drop_last;
-};
 
 enum parallel_mode { PARALLEL_SINGLE, PARALLEL_REPLICATE };
 enum device_type { DEVICE_DEFAULT, DEVICE_CPU, DEVICE_CUDA };
@@ -85,8 +63,6 @@ void job_free(struct job *job);
  * again gives an equal job. */
 json_t *job_dump(const struct job *job);
 
-/* The text for the input of that name; NULL: there is none. */
-const char *job_texts_find(const struct job_texts *texts, const char *name);
 /* "L1Loss" for LOSS_L1, and so on. */
 const char *loss_type_name(enum loss_type type);
 

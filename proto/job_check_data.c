@@ -12,9 +12,17 @@ struct format_rules {
     bool named;   /* by "inputs" and "lengths" of its own, so both must fit the model's */
 };
 
-static const struct format_rules formats[] = {
+static const struct format_rules formats[DATA_FORMAT_COUNT] = {
     [DATA_RANDOM] = {"random", true, true, false},
     [DATA_IDX] = {"idx", true, true, true},
+    [DATA_NPY] = {"npy", true, true, true},
+    [DATA_SAFETENSORS] = {"safetensors", true, true, true},
+    [DATA_CIFAR10] = {.name = "cifar10"},
+    [DATA_CIFAR100] = {.name = "cifar100"},
+    [DATA_CSV] = {.name = "csv"},
+    [DATA_IMAGE_FOLDER] = {.name = "image_folder"},
+    [DATA_TOKENS] = {.name = "tokens"},
+    [DATA_TEXT] = {.name = "text"},
 };
 
 const struct job_input *job_find_input(const struct job *job, const char *name)
@@ -87,10 +95,32 @@ static int check_source(const struct job *job, const struct job_source *source, 
     return rules->named ? check_named(job, source, path, err) : 0;
 }
 
+static bool is_image(const struct job_input *input)
+{
+    return input->dtype == JOB_FLOAT32 && input->shape.rank == 3;
+}
+
+static int check_transform(const struct job *job, struct err *err)
+{
+    const struct job_data *data = &job->data;
+    bool folders = data->train.format == DATA_IMAGE_FOLDER &&
+                   (!data->has_validation || data->validation.format == DATA_IMAGE_FOLDER);
+    bool images = false;
+    for (size_t i = 0; i < job->model.n_inputs; i++)
+        images = images || is_image(&job->model.inputs[i]);
+    if (data->resize[0] > 0 && !folders)
+        return err_at(err, ERR_JOB_INVALID, "/data/transform/resize",
+                      "only image_folder data is resized");
+    if (!images && (data->has_random_crop || data->random_flip))
+        return err_at(err, ERR_JOB_INVALID, "/data/transform",
+                      "random_crop and random_flip are for inputs of float32 [C, H, W]");
+    return 0;
+}
+
 int job_check_data(const struct job *job, struct err *err)
 {
     int rc = check_source(job, &job->data.train, "/data/train", err);
     if (rc == 0 && job->data.has_validation)
         rc = check_source(job, &job->data.validation, "/data/validation", err);
-    return rc;
+    return rc != 0 ? rc : check_transform(job, err);
 }

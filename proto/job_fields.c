@@ -8,78 +8,6 @@
 #include "proto/job_rows.h"
 #include "proto/preset.h"
 
-static const struct field random_rows[] = {
-    {"samples", FIELD_INT, "How many samples there are", AT(job_source, samples), REQUIRED,
-     RANGE(1, COUNT_MAX)},
-    {"seed", FIELD_INT, "Of the generator", AT(job_source, seed), DEFAULT("0"),
-     RANGE(0, INT64_MAX)},
-    {"classes", FIELD_INT,
-     "Targets are labels below this; without it they are normal, of the output's shape",
-     AT(job_source, classes), RANGE(2, DIM_MAX)},
-    {0},
-};
-
-static const struct field idx_rows[] = {
-    {"inputs", FIELD_TEXTS, "An IDX file of samples, gz or not; one an input where there are more",
-     AT(job_source, inputs), REQUIRED, RANGE(1, PATH_MOST)},
-    {"targets", FIELD_PATH, "An IDX file of labels or targets, gz or not", AT(job_source, targets),
-     REQUIRED, RANGE(1, PATH_MOST)},
-    {"lengths", FIELD_TEXTS, "An IDX file of integers: the valid steps of each sample",
-     AT(job_source, lengths), RANGE(1, PATH_MOST)},
-    {0},
-};
-
-static const struct choice formats[] = {
-    {"random", DATA_RANDOM, random_rows, NULL},
-    {"idx", DATA_IDX, idx_rows, NULL},
-    {0},
-};
-
-static const struct field source_rows[] = {
-    {"format", FIELD_CHOICE, "Where samples come from", AT(job_source, format), REQUIRED,
-     .choices = formats,
-     LATER({"npy", "npy files"}, {"safetensors", "safetensors data files"},
-           {"cifar10", "CIFAR files"}, {"cifar100", "CIFAR files"}, {"csv", "csv files"},
-           {"image_folder", "image folders"}, {"tokens", "token files"}, {"text", "text files"})},
-    {0},
-};
-
-static const struct object_def source_object = {
-    .what = "a data source", .fields = source_rows, .tagged = true};
-
-static const struct field transform_rows[] = {
-    {"scale", FIELD_NUMBERS, "Each input is (x * scale - mean) / std; one number or one a channel",
-     AT(job_data, scale), DEFAULT("1"), RANGE(1, CHANNELS_MAX), REALS(-REAL_MAX, REAL_MAX)},
-    {"mean", FIELD_NUMBERS, "See scale", AT(job_data, mean), DEFAULT("0"), RANGE(1, CHANNELS_MAX),
-     REALS(-REAL_MAX, REAL_MAX)},
-    {"std", FIELD_NUMBERS, "See scale", AT(job_data, std), DEFAULT("1"), RANGE(1, CHANNELS_MAX),
-     REALS(0, REAL_MAX), .flags = FIELD_ABOVE},
-    {0},
-};
-
-static const struct object_def transform_object = {
-    .what = "transform",
-    .fields = transform_rows,
-    .later = LATER_KEYS({"resize", "image transforms"}, {"random_crop", "image transforms"},
-                        {"random_flip", "image transforms"})};
-
-static const struct field data_rows[] = {
-    {"train", FIELD_OBJECT, "What the model is trained on", AT(job_data, train), REQUIRED,
-     .object = &source_object},
-    {"validation", FIELD_OBJECT, "What it is measured on", AT(job_data, validation),
-     .aux = offsetof(struct job_data, has_validation), .flags = FIELD_OPTIONAL,
-     .object = &source_object},
-    {"transform", FIELD_OBJECT, "Done to every input", DEFAULT("{}"), .object = &transform_object},
-    {"shuffle", FIELD_BOOL, "A new order every epoch; false: the file's", AT(job_data, shuffle),
-     DEFAULT("true")},
-    {"drop_last", FIELD_BOOL, "Leave out an epoch's last batch if it is short",
-     AT(job_data, drop_last), DEFAULT("false")},
-    {0},
-};
-
-static const struct object_def data_object = {
-    .what = "data", .fields = data_rows, .later = LATER_KEYS({"workers", "data workers"})};
-
 static const struct field input_rows[] = {
     {"shape", FIELD_SHAPE, "Of one sample, without the batch", AT(job_input, shape), REQUIRED,
      RANGE(1, DIM_MAX)},
@@ -244,7 +172,7 @@ static const struct field job_rows[] = {
      RANGE(1, LIMIT_NAME_BYTES)},
     {"model", FIELD_OBJECT, "What is trained", AT(job, model), REQUIRED, .object = &model_object},
     {"data", FIELD_OBJECT, "What it is trained on", AT(job, data), REQUIRED,
-     .object = &data_object},
+     .object = &job_data_object},
     {"loss", FIELD_OBJECT, "What training makes small", AT(job, loss), REQUIRED,
      .object = &job_loss_object},
     {"optimizer", FIELD_OBJECT, "How a step changes the weights", AT(job, optimizer), REQUIRED,

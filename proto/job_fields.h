@@ -35,6 +35,8 @@ enum field_kind {
     FIELD_MAP,        /* the same by name: char *name is an element's first member */
     FIELD_SOLE,       /* the same with one element, written as itself; its name is the field's */
     FIELD_TEXTS,      /* struct job_texts */
+    FIELD_COLUMN,     /* struct job_column */
+    FIELD_TRISTATE,   /* enum job_tristate: "auto", true, false */
     FIELD_KIND_COUNT
 };
 

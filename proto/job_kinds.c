@@ -128,4 +128,6 @@ const struct field_type *const job_field_types[FIELD_KIND_COUNT] = {
     [FIELD_MAP] = &job_type_map,
     [FIELD_SOLE] = &job_type_sole,
     [FIELD_TEXTS] = &job_type_texts,
+    [FIELD_COLUMN] = &job_type_column,
+    [FIELD_TRISTATE] = &job_type_tristate,
 };

@@ -29,6 +29,11 @@ static int pair_parse(struct job_parser *parser, const struct field *field, cons
     return 0;
 }
 
+static bool pair_given(const struct field *field, const void *base)
+{
+    return field->imin <= 0 || *(const int64_t *)job_in(field, base) != 0;
+}
+
 static json_t *pair_dump(const struct field *field, const void *base)
 {
     const int64_t *pair = job_in(field, base);
@@ -345,7 +350,7 @@ static void devices_release(const struct field *field, void *base)
     parallel->devices = NULL;
 }
 
-const struct field_type job_type_pair = {pair_expect, pair_parse, job_always, pair_dump, NULL};
+const struct field_type job_type_pair = {pair_expect, pair_parse, pair_given, pair_dump, NULL};
 const struct field_type job_type_shape = {shape_expect, shape_parse, shape_given, shape_dump, NULL};
 const struct field_type job_type_numbers = {numbers_expect, numbers_parse, numbers_given,
                                             numbers_dump, numbers_release};

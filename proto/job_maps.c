@@ -1,4 +1,5 @@
-/* job_maps.c: the kinds of field that are values by name: the model's inputs, a path an input. */
+/* job_maps.c: the kinds of field that are values by name: the model's inputs, a path an input; and
+ * those that data alone has. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -221,8 +222,70 @@ const char *job_texts_find(const struct job_texts *texts, const char *name)
     return NULL;
 }
 
+static void column_expect(const struct field *field, char *buf, size_t size)
+{
+    char range[64];
+    snprintf(buf, size, "the name of a column, or an integer %s", job_int_range(field, range));
+}
+
+static int column_parse(struct job_parser *parser, const struct field *field, const json_t *value,
+                        void *base)
+{
+    struct job_column *column = job_at(field, base);
+    if (json_is_string(value)) {
+        struct field text = name_field;
+        text.name = field->name;
+        return job_text_store(parser, &text, value, &column->name);
+    }
+    if (!job_int_fits(field, value))
+        return job_parser_refuse(parser, field, value);
+    column->index = json_integer_value(value);
+    return 0;
+}
+
+static json_t *column_dump(const struct field *field, const void *base)
+{
+    const struct job_column *column = job_in(field, base);
+    return column->name != NULL ? json_string(column->name) : json_integer(column->index);
+}
+
+static void column_release(const struct field *field, void *base)
+{
+    struct job_column *column = job_at(field, base);
+    free(column->name);
+    column->name = NULL;
+}
+
+static void tristate_expect(const struct field *field, char *buf, size_t size)
+{
+    (void)field;
+    snprintf(buf, size, "\"auto\", true or false");
+}
+
+static int tristate_parse(struct job_parser *parser, const struct field *field, const json_t *value,
+                          void *base)
+{
+    const char *word = json_string_value(value);
+    if (!json_is_boolean(value) && (word == NULL || strcmp(word, "auto") != 0))
+        return job_parser_refuse(parser, field, value);
+    *(enum job_tristate *)job_at(field, base) = json_is_true(value)    ? JOB_TRUE
+                                                : json_is_false(value) ? JOB_FALSE
+                                                                       : JOB_AUTO;
+    return 0;
+}
+
+static json_t *tristate_dump(const struct field *field, const void *base)
+{
+    enum job_tristate state = *(const enum job_tristate *)job_in(field, base);
+    return state == JOB_AUTO ? json_string("auto") : json_boolean(state == JOB_TRUE);
+}
+
 const struct field_type job_type_map = {map_expect, map_parse, map_given, map_dump, map_release};
 const struct field_type job_type_sole = {sole_expect, sole_parse, sole_given, sole_dump,
                                          map_release};
 const struct field_type job_type_texts = {texts_expect, texts_parse, texts_given, texts_dump,
                                           texts_release};
+const struct field_type job_type_column = {column_expect, column_parse, job_always, column_dump,
+                                           column_release};
+const struct field_type job_type_tristate = {tristate_expect, tristate_parse, job_always,
+                                             tristate_dump, NULL};

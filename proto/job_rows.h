@@ -32,5 +32,6 @@
 extern const struct object_def job_layer_object;      /* of struct job_layer */
 extern const struct object_def job_layer_init_object; /* of struct layer_init */
 extern const struct object_def job_loss_object, job_optimizer_object, job_schedule_object;
+extern const struct object_def job_data_object; /* of struct job_data */
 
 #endif

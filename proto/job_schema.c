@@ -187,6 +187,18 @@ static json_t *texts_schema(const struct field *field)
     return either(text_schema(field), map_schema(&inputs, text_schema(field)));
 }
 
+static json_t *column_schema(const struct field *field)
+{
+    static const struct field name = {RANGE(1, LIMIT_NAME_BYTES)};
+    return either(text_schema(&name), int_schema(field));
+}
+
+static json_t *tristate_schema(const struct field *field)
+{
+    (void)field;
+    return json_put(json_object(), "enum", json_pack("[s, b, b]", "auto", true, false));
+}
+
 static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field) = {
     [FIELD_INT] = maybe_int_schema,
     [FIELD_NUMBER] = number_schema,
@@ -210,6 +222,8 @@ static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field
     [FIELD_MAP] = inputs_schema,
     [FIELD_SOLE] = inner_schema,
     [FIELD_TEXTS] = texts_schema,
+    [FIELD_COLUMN] = column_schema,
+    [FIELD_TRISTATE] = tristate_schema,
 };
 
 static json_t *field_schema(const struct field *field)

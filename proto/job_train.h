@@ -6,15 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct job_numbers { /* one number for all, or one a channel */
-    size_t n;        /* >= 1 */
-    double *v;
-};
-
-struct job_ints {
-    size_t n; /* 0: not given */
-    int64_t *v;
-};
+#include "proto/job_values.h"
 
 enum loss_type { LOSS_CROSS_ENTROPY, LOSS_MSE, LOSS_BCE_WITH_LOGITS, LOSS_L1, LOSS_NLL };
 enum loss_reduction { REDUCTION_MEAN, REDUCTION_SUM };

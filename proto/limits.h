@@ -15,6 +15,7 @@ enum {
     LIMIT_PATH_BYTES = 4096, /* a path in a document */
     LIMIT_RANK = 6,          /* dimensions of a tensor, the batch included */
     LIMIT_INPUTS = 8,        /* of a model, of a layer */
+    LIMIT_WORKERS = 64,      /* of a loader */
     LIMIT_LAYERS = 10000,
     LIMIT_DEVICES = 64,
 };

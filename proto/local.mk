@@ -12,6 +12,8 @@ proto_libproto_a_SOURCES = \
 	proto/job_check.c \
 	proto/job_check.h \
 	proto/job_check_data.c \
+	proto/job_data.c \
+	proto/job_data.h \
 	proto/job_fields.c \
 	proto/job_fields.h \
 	proto/job_init.c \
@@ -27,6 +29,7 @@ proto_libproto_a_SOURCES = \
 	proto/job_rows.h \
 	proto/job_scalars.c \
 	proto/job_train.h \
+	proto/job_values.h \
 	proto/job_shorthand.c \
 	proto/json.c \
 	proto/json.h \

@@ -6,7 +6,8 @@ packages_of() # build|test|style
     case $1 in
     build)
         echo gcc libc6-dev make autoconf automake autoconf-archive pkg-config \
-            libuv1-dev libjansson-dev libsqlite3-dev libdnnl-dev zlib1g-dev
+            libuv1-dev libjansson-dev libsqlite3-dev libdnnl-dev zlib1g-dev \
+            libjpeg62-turbo-dev libpng-dev
         ;;
     test) echo check socat python3 python3-pytest ;;
     style) echo clang clang-format shellcheck git gawk ;;

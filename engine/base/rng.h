@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-enum rng_purpose { RNG_INIT = 1, RNG_SHUFFLE = 2, RNG_DROPOUT = 3, RNG_DATA = 4 };
+enum rng_purpose { RNG_INIT = 1, RNG_SHUFFLE = 2, RNG_DROPOUT = 3, RNG_DATA = 4, RNG_AUGMENT = 5 };
 
 struct rng_key {
     uint32_t word[2];

@@ -81,6 +81,7 @@ const struct array_type array_big[ARRAY_KIND_COUNT] = ROWS(be);
 void array_done(struct array *array)
 {
     free(array->heap);
+    file_unmap(&array->map);
     *array = (struct array){.data = NULL};
 }
 

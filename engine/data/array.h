@@ -6,6 +6,7 @@
 #ifndef ENGINE_DATA_ARRAY_H
 #define ENGINE_DATA_ARRAY_H
 
+#include "engine/base/file.h"
 #include "engine/base/shape.h"
 #include "proto/err.h"
 
@@ -37,7 +38,8 @@ struct array {
     const struct array_type *type;
     const uint8_t *data;
     size_t bytes;
-    void *heap; /* what holds the elements: memory of malloc, or NULL */
+    void *heap; /* what holds the elements: memory of malloc, or a map, or neither: another's */
+    struct file_map map;
 };
 
 void array_done(struct array *array);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/hash.h"
+#include "engine/data/augment.h"
 #include "engine/data/dataset_format.h"
 
 struct transform { /* of one channel: (x * scale - mean) / std */
@@ -30,13 +31,18 @@ struct dataset {
     int64_t target_count;
     bool one_hot;
     uint64_t fingerprint;
+    int64_t resize[2]; /* of images; 0: as they are */
+    struct augment augment;
     int n_inputs;
     struct input inputs[MODEL_MAX_INPUTS];
 };
 
-static const struct dataset_format *const formats[] = {
-    [DATA_RANDOM] = &dataset_format_random,
-    [DATA_IDX] = &dataset_format_idx,
+static const struct dataset_format *const formats[DATA_FORMAT_COUNT] = {
+    [DATA_RANDOM] = &dataset_format_random,   [DATA_IDX] = &dataset_format_idx,
+    [DATA_NPY] = &dataset_format_npy,         [DATA_SAFETENSORS] = &dataset_format_safetensors,
+    [DATA_CIFAR10] = &dataset_format_cifar10, [DATA_CIFAR100] = &dataset_format_cifar100,
+    [DATA_CSV] = &dataset_format_csv,         [DATA_IMAGE_FOLDER] = &dataset_format_image_folder,
+    [DATA_TOKENS] = &dataset_format_tokens,   [DATA_TEXT] = &dataset_format_text,
 };
 
 int dataset_blame(struct err *err, const char *what, const char *member)
@@ -133,7 +139,9 @@ static int inputs_init(struct dataset *dataset, const struct job_data *data,
 /* A change of the transform is a change of the data. */
 static uint64_t fingerprint(const struct dataset *dataset)
 {
-    uint64_t hash = dataset->content.fingerprint;
+    const int64_t moves[] = {dataset->augment.crop, dataset->augment.padding, dataset->augment.flip,
+                             dataset->resize[0], dataset->resize[1]};
+    uint64_t hash = hash64(moves, sizeof moves, dataset->content.fingerprint);
     for (int i = 0; i < dataset->n_inputs; i++) {
         const struct input *input = &dataset->inputs[i];
         if (input->transform != NULL)
@@ -166,6 +174,12 @@ int dataset_open(const struct job_source *source, const struct job_data *data,
     dataset->want.inputs = NULL;
     dataset->what = what;
     dataset->target_count = shape_count(&want->target);
+    dataset->resize[0] = data->resize[0];
+    dataset->resize[1] = data->resize[1];
+    dataset->augment = (struct augment){.crop = data->has_random_crop,
+                                        .flip = data->random_flip,
+                                        .padding = data->crop_padding,
+                                        .seed = want->seed};
     int rc = inputs_init(dataset, data, want, err);
     if (rc != 0)
         goto out;
@@ -244,15 +258,90 @@ static int check_integers(const struct dataset *dataset, const struct input *inp
     return 0;
 }
 
-static int gather_input(const struct dataset *dataset, int i, int64_t sample, void *value,
-                        struct err *err)
+/* A sample, and where it stands in the epoch's order. */
+struct place {
+    int64_t sample, epoch, position;
+};
+
+/* A picture is at least as large as the window, and of its size unless it is cropped. */
+static int check_picture(const struct dataset *dataset, const struct input *input,
+                         const struct image *image, const char *name, struct err *err)
+{
+    int64_t height = input->want.shape.dim[1], width = input->want.shape.dim[2];
+    int64_t padding = dataset->augment.crop ? 2 * dataset->augment.padding : 0;
+    bool larger = dataset->augment.crop;
+    if ((larger ? image->height + padding >= height : image->height == height) &&
+        (larger ? image->width + padding >= width : image->width == width))
+        return 0;
+    return err_at(err, ERR_DATA_INVALID, dataset->what,
+                  "%s: %lld x %lld pixels, the model's input is %lld x %lld%s", name,
+                  (long long)image->width, (long long)image->height, (long long)width,
+                  (long long)height, larger ? "" : " (\"resize\" brings all to one size)");
+}
+
+static struct augment_window window_of(const struct dataset *dataset, const struct place *place,
+                                       int64_t rows, int64_t columns)
+{
+    return dataset->want.training
+               ? augment_draw(&dataset->augment, place->epoch, place->position, rows, columns)
+               : augment_middle(rows, columns);
+}
+
+static int cut_picture(const struct dataset *dataset, const struct input *input,
+                       const struct place *place, struct image *image, const char *name,
+                       float *value, struct err *err)
+{
+    const int64_t *dim = input->want.shape.dim;
+    int rc = dataset->resize[0] > 0
+                 ? image_resize(image, dataset->resize[0], dataset->resize[1], err)
+                 : 0;
+    if (rc == 0)
+        rc = check_picture(dataset, input, image, name, err);
+    if (rc != 0)
+        return rc;
+    struct augment_window window =
+        window_of(dataset, place, image->height - dim[1], image->width - dim[2]);
+    augment_cut(image, window, dim[1], dim[2], value);
+    return 0;
+}
+
+static int gather_picture(const struct dataset *dataset, const struct input *input,
+                          const struct place *place, float *value, struct err *err)
+{
+    struct image image = {.pixels = NULL};
+    const char *name;
+    int rc = dataset->format->image(dataset->content.state, place->sample,
+                                    (int)input->want.shape.dim[0], &image, &name, err);
+    if (rc == 0)
+        rc = cut_picture(dataset, input, place, &image, name, value, err);
+    image_done(&image);
+    return rc;
+}
+
+/* An input as the format has it, [C, H, W] moved as a picture is. */
+static int gather_array(const struct dataset *dataset, int i, const struct place *place,
+                        void *value, struct err *err)
 {
     const struct input *input = &dataset->inputs[i];
-    int rc = dataset->format->input(dataset->content.state, i, sample, value, err);
+    const struct shape *shape = &input->want.shape;
+    int rc = dataset->format->input(dataset->content.state, i, place->sample, value, err);
+    if (rc == 0 && shape->rank == 3 && input->want.dtype == DTYPE_F32 &&
+        (dataset->augment.crop || dataset->augment.flip))
+        augment_shift(window_of(dataset, place, 0, 0), shape->dim[0], shape->dim[1], shape->dim[2],
+                      value);
+    return rc;
+}
+
+static int gather_input(const struct dataset *dataset, int i, const struct place *place,
+                        void *value, struct err *err)
+{
+    const struct input *input = &dataset->inputs[i];
+    int rc = dataset->format->image != NULL ? gather_picture(dataset, input, place, value, err)
+                                            : gather_array(dataset, i, place, value, err);
     if (rc != 0)
         return rc;
     if (input->want.dtype == DTYPE_I64)
-        return check_integers(dataset, input, sample, value, err);
+        return check_integers(dataset, input, place->sample, value, err);
     if (input->transform != NULL)
         transform(input, value);
     return 0;
@@ -281,8 +370,9 @@ int dataset_gather(const struct dataset *dataset, const struct dataset_rows *row
 {
     int rc = 0;
     for (int64_t n = 0; n < rows->n && rc == 0; n++) {
+        const struct place place = {rows->index[n], rows->epoch, rows->first + n};
         for (int i = 0; i < dataset->n_inputs && rc == 0; i++)
-            rc = gather_input(dataset, i, rows->index[n],
+            rc = gather_input(dataset, i, &place,
                               (char *)inputs[i] + (size_t)n * dataset_input_bytes(dataset, i), err);
         if (rc == 0)
             rc = gather_target(dataset, rows->index[n],

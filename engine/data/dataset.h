@@ -17,6 +17,8 @@ struct dataset_want { /* what the model takes */
                                 one-hot rows */
     int64_t classes;         /* labels lie in [0, classes); 0: no labels */
     const int64_t *ignored;  /* a label that is allowed all the same; NULL: none */
+    bool training;           /* random transforms are made; the training part of what has two */
+    uint64_t seed;           /* of random transforms */
 };
 
 struct dataset_rows { /* samples in the order of an epoch */

@@ -6,6 +6,7 @@
 #include "engine/base/hash.h"
 
 struct arrays {
+    struct arrays_reader reader;
     int n_inputs;
     enum dtype dtype[MODEL_MAX_INPUTS];
     struct array inputs[MODEL_MAX_INPUTS], targets;
@@ -126,13 +127,14 @@ static const char *name_of(const struct job_source *source, const struct dataset
 }
 
 static int open_input(struct arrays *arrays, const struct job_source *source,
-                      const struct dataset_want *want, int i, arrays_read *read, struct err *err)
+                      const struct dataset_want *want, int i, const struct arrays_reader *reader,
+                      struct err *err)
 {
     const char *key, *first_key;
     const char *name = name_of(source, want, i, &key);
     const char *first = name_of(source, want, 0, &first_key);
     struct array *array = &arrays->inputs[i];
-    int rc = read(name, array, err);
+    int rc = reader->read(reader, name, array, err);
     if (rc != 0)
         return rc;
     arrays->dtype[i] = want->inputs[i].dtype;
@@ -143,39 +145,49 @@ static int open_input(struct arrays *arrays, const struct job_source *source,
 }
 
 static int open_targets(struct arrays *arrays, const struct job_source *source,
-                        const struct dataset_want *want, arrays_read *read, bool *ret_labels,
-                        struct err *err)
+                        const struct dataset_want *want, const struct arrays_reader *reader,
+                        bool *ret_labels, struct err *err)
 {
     const char *key, *first = name_of(source, want, 0, &key);
-    int rc = read(source->targets, &arrays->targets, err);
+    int rc = reader->read(reader, source->targets, &arrays->targets, err);
     if (rc == 0)
         rc = check_samples(arrays, &arrays->targets, source->targets, first, "targets", err);
     return rc != 0 ? rc : check_targets(source->targets, &arrays->targets, want, ret_labels, err);
 }
 
 static int open_all(struct arrays *arrays, const struct job_source *source,
-                    const struct dataset_want *want, const char *what, arrays_read *read,
-                    bool *ret_labels, struct err *err)
+                    const struct dataset_want *want, const char *what,
+                    const struct arrays_reader *reader, bool *ret_labels, struct err *err)
 {
     for (int i = 0; i < want->n_inputs; i++) {
         const char *key;
         name_of(source, want, i, &key);
-        if (open_input(arrays, source, want, i, read, err) != 0)
+        if (open_input(arrays, source, want, i, reader, err) != 0)
             return dataset_blame(err, what, key);
     }
-    return open_targets(arrays, source, want, read, ret_labels, err) == 0
+    return open_targets(arrays, source, want, reader, ret_labels, err) == 0
                ? 0
                : dataset_blame(err, what, "targets");
 }
 
+static void close_reader(const struct arrays_reader *reader)
+{
+    if (reader->close != NULL)
+        reader->close(reader->file);
+}
+
 int arrays_open(const struct job_source *source, const struct dataset_want *want, const char *what,
-                arrays_read *read, struct dataset_content *ret_content, struct err *err)
+                const struct arrays_reader *reader, struct dataset_content *ret_content,
+                struct err *err)
 {
     struct arrays *arrays = calloc(1, sizeof *arrays);
-    if (arrays == NULL)
+    if (arrays == NULL) {
+        close_reader(reader);
         return err_set(err, ERR_NOMEM, "no memory for a data set");
+    }
+    arrays->reader = *reader;
     bool labels = false;
-    int rc = open_all(arrays, source, want, what, read, &labels, err);
+    int rc = open_all(arrays, source, want, what, reader, &labels, err);
     if (rc != 0) {
         arrays_close(arrays);
         return rc;
@@ -198,6 +210,7 @@ void arrays_close(void *state)
     for (int i = 0; i < MODEL_MAX_INPUTS; i++)
         array_done(&arrays->inputs[i]);
     array_done(&arrays->targets);
+    close_reader(&arrays->reader);
     free(arrays);
 }
 

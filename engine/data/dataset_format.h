@@ -7,6 +7,7 @@
 #define ENGINE_DATA_DATASET_FORMAT_H
 
 #include "engine/data/dataset.h"
+#include "engine/data/image.h"
 
 struct dataset_content { /* what a format found */
     void *state;
@@ -24,12 +25,24 @@ struct dataset_format {
     /* One sample of want->inputs[input]: floats or int64s, as that says; its labels, as many as
      * the target has elements; its target. Errors: ERR_IO, ERR_DATA_INVALID. */
     int (*input)(const void *state, int input, int64_t sample, void *ret_input, struct err *err);
+    /* Instead of `input`: the one input as an image of its own size, of 1 or 3 channels. *ret_name
+     * names it in messages and lives as long as the state. */
+    int (*image)(const void *state, int64_t sample, int channels, struct image *ret_image,
+                 const char **ret_name, struct err *err);
     int (*labels)(const void *state, int64_t sample, int64_t *ret_labels, struct err *err);
     int (*values)(const void *state, int64_t sample, float *ret_target, struct err *err);
 };
 
 extern const struct dataset_format dataset_format_random;
 extern const struct dataset_format dataset_format_idx;
+extern const struct dataset_format dataset_format_npy;
+extern const struct dataset_format dataset_format_safetensors;
+extern const struct dataset_format dataset_format_cifar10;
+extern const struct dataset_format dataset_format_cifar100;
+extern const struct dataset_format dataset_format_csv;
+extern const struct dataset_format dataset_format_image_folder;
+extern const struct dataset_format dataset_format_tokens;
+extern const struct dataset_format dataset_format_text;
 
 /* Sets err->path to "what/member"; returns err->code. */
 int dataset_blame(struct err *err, const char *what, const char *member);

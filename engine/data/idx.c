@@ -109,12 +109,16 @@ static int read_shape(struct reader *reader, struct array *idx, struct err *err)
     return 0;
 }
 
+static size_t header_bytes(const struct array *idx)
+{
+    return 4 + 4 * (size_t)idx->shape.rank;
+}
+
 /* Before memory is taken: can a file of this size hold what its header says? */
 static int check_size(const struct reader *reader, const struct array *idx, struct err *err)
 {
     char text[SHAPE_TEXT];
-    int64_t header = 4 + 4 * (int64_t)idx->shape.rank;
-    int64_t held = reader->file_bytes - header;
+    int64_t held = reader->file_bytes - (int64_t)header_bytes(idx);
     if (!gzdirect(reader->gz))
         held = reader->file_bytes <= INT64_MAX / DEFLATE_RATIO ? reader->file_bytes * DEFLATE_RATIO
                                                                : INT64_MAX;
@@ -148,6 +152,20 @@ static int check_end(struct reader *reader, const struct array *idx, struct err 
     return 0;
 }
 
+static int map_elements(const struct reader *reader, struct array *idx, struct err *err)
+{
+    char text[SHAPE_TEXT];
+    size_t header = header_bytes(idx);
+    int rc = file_map(reader->path, &idx->map, err);
+    if (rc != 0)
+        return rc;
+    if (idx->map.bytes != header + idx->bytes)
+        return err_set(err, ERR_DATA_INVALID, "%s: bytes are left over after its %zu of shape %s",
+                       reader->path, idx->bytes, shape_format(&idx->shape, text));
+    idx->data = idx->map.at + header;
+    return 0;
+}
+
 static int read_all(struct reader *reader, struct array *idx, struct err *err)
 {
     int rc = read_magic(reader, idx, err);
@@ -157,6 +175,8 @@ static int read_all(struct reader *reader, struct array *idx, struct err *err)
         rc = check_size(reader, idx, err);
     if (rc != 0)
         return rc;
+    if (gzdirect(reader->gz))
+        return map_elements(reader, idx, err);
     idx->data = idx->heap = malloc(idx->bytes);
     if (idx->heap == NULL)
         return err_set(err, ERR_NOMEM, "no memory for the %zu bytes of %s", idx->bytes,

@@ -8,8 +8,9 @@
 
 #include "engine/data/array.h"
 
-/* Reads a file whole. The memory asked for is bounded by what a file of its size can hold. Errors:
- * ERR_IO; ERR_DATA_INVALID naming path, what was found and what is wanted; ERR_NOMEM. */
+/* Maps a plain file, reads a gz one whole. The memory asked for is bounded by what a file of its
+ * size can hold. Errors: ERR_IO; ERR_DATA_INVALID naming path, what was found and what is wanted;
+ * ERR_NOMEM. */
 int idx_read(const char *path, struct array *ret_array, struct err *err);
 
 #endif

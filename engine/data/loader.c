@@ -13,13 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/thread.h"
 #include "engine/data/order.h"
+#include "engine/parallel/chunk.h"
 
 enum { SLOTS = 3 }; /* one at work, one ready, one being made */
 
 struct slot {
     void *inputs[MODEL_MAX_INPUTS], *targets;
     struct loader_batch batch;
+};
+
+/* Makes a part of a batch; part 0 is made on the prefetch thread itself. */
+struct worker {
+    struct thread *thread;
+    const struct dataset *dataset;
+    struct dataset_rows rows;
+    void *inputs[MODEL_MAX_INPUTS], *targets;
+    struct err err;
 };
 
 struct loader {
@@ -29,6 +40,8 @@ struct loader {
     int64_t *order;           /* [samples], of the epoch being made: the thread's own */
     struct slot slots[SLOTS];
 
+    int n_workers;
+    struct worker workers[LIMIT_WORKERS];
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -56,6 +69,44 @@ size_t loader_bytes(const struct loader_config *config)
     return order_bytes(config) + SLOTS * (size_t)slot_samples(config) * sample;
 }
 
+static void work(void *context)
+{
+    struct worker *worker = context;
+    worker->err = (struct err)ERR_INIT;
+    dataset_gather(worker->dataset, &worker->rows, worker->inputs, worker->targets, &worker->err);
+}
+
+/* Hands each worker its rows, does the first part, waits for the others. The error that counts is
+ * that of the first row that has one. */
+static int gather(struct loader *loader, const struct dataset_rows *rows, const struct slot *slot,
+                  struct err *err)
+{
+    const struct dataset *dataset = loader->config.dataset;
+    int64_t sizes[LIMIT_WORKERS], first = 0;
+    int parts = chunk_sizes(rows->n, loader->n_workers, sizes);
+    for (int w = 0; w < parts; w++) {
+        struct worker *worker = &loader->workers[w];
+        worker->rows =
+            (struct dataset_rows){rows->index + first, sizes[w], rows->epoch, rows->first + first};
+        for (int i = 0; i < dataset_inputs(dataset); i++)
+            worker->inputs[i] =
+                (char *)slot->inputs[i] + (size_t)first * dataset_input_bytes(dataset, i);
+        worker->targets = (char *)slot->targets + (size_t)first * dataset_target_bytes(dataset);
+        first += sizes[w];
+        if (w > 0)
+            thread_submit(worker->thread, work, worker);
+    }
+    work(&loader->workers[0]);
+    for (int w = 1; w < parts; w++)
+        thread_wait(loader->workers[w].thread);
+    for (int w = 0; w < parts; w++)
+        if (loader->workers[w].err.code != 0) {
+            *err = loader->workers[w].err;
+            return err->code;
+        }
+    return 0;
+}
+
 /* Makes batch `number`, counted from the start of epoch 0. */
 static int fill(struct loader *loader, struct slot *slot, int64_t number, struct err *err)
 {
@@ -66,7 +117,7 @@ static int fill(struct loader *loader, struct slot *slot, int64_t number, struct
     int64_t first = index * config->batch_size;
     int64_t n = order_batch_samples(loader->samples, config->batch_size, index);
     const struct dataset_rows rows = {loader->order + first, n, epoch, first};
-    int rc = dataset_gather(config->dataset, &rows, slot->inputs, slot->targets, err);
+    int rc = gather(loader, &rows, slot, err);
     if (rc != 0)
         return rc;
     slot->batch = (struct loader_batch){
@@ -103,19 +154,35 @@ static void *prefetch(void *context)
     return NULL;
 }
 
-static int start_thread(struct loader *loader, struct err *err)
+static int start_workers(struct loader *loader, struct err *err)
+{
+    int rc = 0;
+    loader->n_workers = loader->config.workers > 1 ? (int)loader->config.workers : 1;
+    for (int w = 0; w < loader->n_workers && rc == 0; w++) {
+        loader->workers[w].dataset = loader->config.dataset;
+        if (w > 0)
+            rc = thread_start("loader", NULL, 0, 1, &loader->workers[w].thread, err);
+    }
+    return rc;
+}
+
+/* The threads, which take no signals. */
+static int start_threads(struct loader *loader, struct err *err)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&loader->thread, NULL, prefetch, loader);
+    int rc = start_workers(loader, err);
+    int errnum = rc == 0 ? pthread_create(&loader->thread, NULL, prefetch, loader) : 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return errnum == 0 ? 0
+    return errnum == 0 ? rc
                        : err_set(err, ERR_NOMEM, "cannot start the loader: %s", strerror(errnum));
 }
 
 static void loader_free(struct loader *loader)
 {
+    for (int w = 1; w < loader->n_workers; w++)
+        thread_stop(loader->workers[w].thread);
     for (int i = 0; i < SLOTS; i++) {
         for (int k = 0; k < MODEL_MAX_INPUTS; k++)
             free(loader->slots[i].inputs[k]);
@@ -166,7 +233,7 @@ int loader_start(const struct loader_config *config, struct loader **ret_loader,
 
     int rc = allocate(loader, err);
     if (rc == 0)
-        rc = start_thread(loader, err);
+        rc = start_threads(loader, err);
     if (rc != 0) {
         loader_free(loader);
         return rc;

@@ -1,4 +1,4 @@
-/* loader.h: the next batch, made ready on a thread of its own while the devices work. */
+/* loader.h: the next batch, made ready on threads of its own while the devices work. */
 #ifndef ENGINE_DATA_LOADER_H
 #define ENGINE_DATA_LOADER_H
 
@@ -12,6 +12,7 @@ struct loader_config {
     int64_t batch_size;
     uint64_t seed;
     bool shuffle, drop_last;
+    int64_t workers;     /* threads that make a batch; 0 is 1 */
     int64_t first_batch; /* batches to skip, counted from the start of epoch 0: a resume */
     int64_t n_batches;   /* ends after that many (counted from the same start) */
 };

@@ -1,16 +1,32 @@
 engine_libengine_a_SOURCES += \
 	%D%/array.c \
 	%D%/array.h \
+	%D%/augment.c \
+	%D%/augment.h \
+	%D%/csv.c \
+	%D%/csv.h \
 	%D%/dataset.c \
 	%D%/dataset.h \
 	%D%/dataset_arrays.c \
 	%D%/dataset_arrays.h \
+	%D%/dataset_cifar.c \
+	%D%/dataset_csv.c \
 	%D%/dataset_format.h \
 	%D%/dataset_idx.c \
+	%D%/dataset_image_folder.c \
+	%D%/dataset_npy.c \
 	%D%/dataset_random.c \
+	%D%/dataset_safetensors.c \
+	%D%/dataset_tokens.c \
 	%D%/idx.c \
 	%D%/idx.h \
+	%D%/image.c \
+	%D%/image.h \
+	%D%/image_jpeg.c \
+	%D%/image_png.c \
 	%D%/loader.c \
 	%D%/loader.h \
+	%D%/npy.c \
+	%D%/npy.h \
 	%D%/order.c \
 	%D%/order.h

@@ -7,16 +7,19 @@
 static int open_data(const struct job *job, struct prepared *prepared, struct err *err)
 {
     const struct model *model = prepared->model;
-    const struct dataset_want want = {
+    struct dataset_want want = {
         .inputs = model->inputs,
         .n_inputs = model->n_inputs,
         .target = model->target,
         .target_dtype = model->target_dtype,
         .classes = model->classes,
         .ignored = model->ignored,
+        .training = true,
+        .seed = (uint64_t)job->train.seed,
     };
     int rc =
         dataset_open(&job->data.train, &job->data, &want, "/data/train", &prepared->train, err);
+    want.training = false;
     if (rc == 0 && job->data.has_validation)
         rc = dataset_open(&job->data.validation, &job->data, &want, "/data/validation",
                           &prepared->validation, err);
@@ -127,6 +130,7 @@ static struct loader_config loader_of(const struct prepared *prepared,
         .dataset = dataset,
         .batch_size = job->train.batch_size,
         .seed = (uint64_t)job->train.seed,
+        .workers = job->data.workers,
     };
 }
 

@@ -17,4 +17,4 @@ engine_worker_traind_worker_SOURCES = \
 	%D%/run.c \
 	%D%/weights.c
 engine_worker_traind_worker_LDADD = engine/libengine.a proto/libproto.a $(JANSSON_LIBS) \
-	$(DNNL_LIBS) $(GOMP_LIBS) $(ZLIB_LIBS) $(MATH_LIBS) -lpthread
+	$(DNNL_LIBS) $(GOMP_LIBS) $(ZLIB_LIBS) $(JPEG_LIBS) $(PNG_LIBS) $(MATH_LIBS) -lpthread

@@ -85,6 +85,8 @@ static const size_t sizes[FIELD_KIND_COUNT] = {
     [FIELD_INTS] = sizeof(struct job_ints),
     [FIELD_EVERY] = sizeof(struct job_every),
     [FIELD_TEXTS] = sizeof(struct job_texts),
+    [FIELD_COLUMN] = sizeof(struct job_column),
+    [FIELD_TRISTATE] = sizeof(enum job_tristate),
 };
 
 static void visit_size(const struct object_def *def, const struct choice *choice,
@@ -110,7 +112,7 @@ static void visit_unset(const struct object_def *def, const struct choice *choic
     (void)choice;
     bool set = field->fallback != NULL || (field->flags & (FIELD_REQUIRED | FIELD_COMPUTED)) != 0;
     bool knows_unset =
-        (field->kind == FIELD_INT && field->imin > 0) ||
+        ((field->kind == FIELD_INT || field->kind == FIELD_PAIR) && field->imin > 0) ||
         (field->kind == FIELD_OBJECT && field->flags & FIELD_OPTIONAL) ||
         (field->kind == FIELD_CHOICE && job_choice(field, 0) == NULL) ||
         (field->kind == FIELD_NUMBER && field->dmin >= 0 && field->flags & FIELD_ABOVE) ||

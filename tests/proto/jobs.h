@@ -67,7 +67,7 @@ static const char jobs_full[] =
     "\"init\": {\"seed\": 0, \"weights\": \"w.safetensors\", \"strict\": false, \"fresh\": "
     "[\"9\"]},"
     "\"freeze\": [\"layer1\"]},"
-    "\"data\": {\"train\": {\"format\": \"random\", \"samples\": 100, \"seed\": 3},"
+    "\"data\": {\"workers\": 2, \"train\": {\"format\": \"random\", \"samples\": 100, \"seed\": 3},"
     "\"validation\": {\"format\": \"random\", \"samples\": 10, \"seed\": 4, \"classes\": 4},"
     "\"transform\": {\"scale\": [1, 2.5, 3], \"mean\": [0.1, -0.2, 0.3], \"std\": [1, 2, 3]},"
     "\"shuffle\": false, \"drop_last\": true},"
