@@ -347,6 +347,15 @@ static int gather_input(const struct dataset *dataset, int i, const struct place
     return 0;
 }
 
+static int check_labels(const struct dataset *dataset, int64_t sample, const int64_t *labels,
+                        int64_t n, struct err *err)
+{
+    int rc = dataset_check_labels(&dataset->want, "the targets", sample, labels, n, err);
+    if (rc != 0)
+        snprintf(err->path, sizeof err->path, "%s", dataset->what);
+    return rc;
+}
+
 static int gather_target(const struct dataset *dataset, int64_t sample, void *target,
                          struct err *err)
 {
@@ -357,7 +366,7 @@ static int gather_target(const struct dataset *dataset, int64_t sample, void *ta
     int64_t n = dataset->one_hot ? 1 : dataset->target_count;
     int rc = dataset->format->labels(content->state, sample, labels, err);
     if (rc == 0)
-        rc = dataset_check_labels(&dataset->want, dataset->what, sample, labels, n, err);
+        rc = check_labels(dataset, sample, labels, n, err);
     if (rc == 0 && dataset->one_hot) {
         memset(target, 0, dataset_target_bytes(dataset));
         ((float *)target)[label] = 1;

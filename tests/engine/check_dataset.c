@@ -3,89 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/data/dataset.h"
+#include "tests/engine/data_test.h"
 #include "tests/engine/idx_files.h"
 #include "tests/lib/checks.h"
 #include "tests/lib/oom.h"
-
-static double one = 1, zero = 0;
-
-static struct job_data plain_data(void)
-{
-    return (struct job_data){.scale = {1, &one}, .mean = {1, &zero}, .std = {1, &one}};
-}
 
 static struct job_source random_source(int64_t samples, int64_t classes)
 {
     return (struct job_source){
         .format = DATA_RANDOM, .samples = samples, .seed = 5, .classes = classes};
-}
-
-/* Inputs live as long as the test. */
-static const struct model_input *one_input(struct shape shape)
-{
-    static struct model_input inputs[16];
-    static int next;
-    struct model_input *input = &inputs[next++ % 16];
-    *input = (struct model_input){
-        .name = "input", .shape = shape, .dtype = DTYPE_F32, .lengths = -1, .of = -1};
-    return input;
-}
-
-static struct dataset_want want_labels(struct shape input, int64_t classes)
-{
-    return (struct dataset_want){.inputs = one_input(input),
-                                 .n_inputs = 1,
-                                 .target = {0},
-                                 .target_dtype = DTYPE_I64,
-                                 .classes = classes};
-}
-
-static struct dataset_want want_values(struct shape input, struct shape target, int64_t classes)
-{
-    return (struct dataset_want){.inputs = one_input(input),
-                                 .n_inputs = 1,
-                                 .target = target,
-                                 .target_dtype = DTYPE_F32,
-                                 .classes = classes};
-}
-
-static struct job_texts one_text(const char *text)
-{
-    static char *texts[16];
-    static int next;
-    char **at = &texts[next++ % 16];
-    *at = (char *)text;
-    return (struct job_texts){.n = 1, .texts = at};
-}
-
-static void gather(const struct dataset *dataset, const int64_t *index, int64_t n, void *input,
-                   void *targets)
-{
-    struct err err = ERR_INIT;
-    const struct dataset_rows rows = {.index = index, .n = n};
-    ck_assert_msg(dataset_gather(dataset, &rows, &input, targets, &err) == 0, "%s", err.message);
-}
-
-static struct dataset *open_or_abort(struct job_source source, struct job_data data,
-                                     struct dataset_want want)
-{
-    struct err err = ERR_INIT;
-    struct dataset *dataset = NULL;
-    int rc = dataset_open(&source, &data, &want, "/data/train", &dataset, &err);
-    ck_assert_msg(rc == 0, "%s", err.message);
-    return dataset;
-}
-
-static void refused(struct job_source source, struct job_data data, struct dataset_want want,
-                    int code, const char *path, const char *says)
-{
-    struct err err = ERR_INIT;
-    struct dataset *dataset = NULL;
-    ck_assert_int_eq(dataset_open(&source, &data, &want, "/data/train", &dataset, &err), code);
-    ck_assert_ptr_null(dataset);
-    ck_assert_str_eq(err.path, path);
-    ck_assert_msg(strstr(err.message, says) != NULL, "«%s» does not say «%s»", err.message, says);
 }
 
 /* Four 2x3 images with the pixels 0 … 23, and their labels 3, 0, 2, 1. */
@@ -100,7 +26,7 @@ static struct job_source tiny(void)
     const char *inputs = idx_file_gz("images.gz", bytes, n);
     n = idx_make(bytes, 0x08, 1, dim, labels, sizeof labels);
     return (struct job_source){.format = DATA_IDX,
-                               .inputs = one_text(inputs),
+                               .inputs = data_test_text(inputs),
                                .targets = (char *)idx_file("labels", bytes, n)};
 }
 
@@ -110,10 +36,10 @@ START_TEST(random_samples_are_a_function_of_seed_and_sample)
     float four[4][7], two[2][7];
     int64_t label4[4], label2[2];
     struct dataset *dataset =
-        open_or_abort(random_source(10, 3), plain_data(), want_labels(SHAPE(7), 5));
+        data_test_open(random_source(10, 3), data_test_plain(), data_test_labels(SHAPE(7), 5));
     ck_assert_int_eq(dataset_samples(dataset), 10);
-    gather(dataset, all, 4, four[0], label4);
-    gather(dataset, some, 2, two[0], label2);
+    data_test_gather(dataset, all, 4, four[0], label4);
+    data_test_gather(dataset, some, 2, two[0], label2);
     ck_assert_mem_eq(two[0], four[3], sizeof two[0]);
     ck_assert_mem_eq(two[1], four[1], sizeof two[1]);
     ck_assert_int_eq(label2[0], label4[3]);
@@ -128,12 +54,12 @@ START_TEST(random_inputs_are_normal_and_labels_uniform)
     enum { SAMPLES = 2000, CLASSES = 4, WIDTH = 5 };
     double sum = 0, square = 0;
     int count[CLASSES] = {0};
-    struct dataset *dataset = open_or_abort(random_source(SAMPLES, CLASSES), plain_data(),
-                                            want_labels(SHAPE(WIDTH), CLASSES));
+    struct dataset *dataset = data_test_open(random_source(SAMPLES, CLASSES), data_test_plain(),
+                                             data_test_labels(SHAPE(WIDTH), CLASSES));
     for (int64_t i = 0; i < SAMPLES; i++) {
         float input[WIDTH];
         int64_t label;
-        gather(dataset, &i, 1, input, &label);
+        data_test_gather(dataset, &i, 1, input, &label);
         for (int j = 0; j < WIDTH; j++) {
             sum += input[j];
             square += input[j] * input[j];
@@ -155,9 +81,9 @@ START_TEST(random_targets_have_the_outputs_shape)
 {
     static const int64_t index[] = {4, 4};
     float input[2][2], target[2][6];
-    struct dataset *dataset =
-        open_or_abort(random_source(10, 0), plain_data(), want_values(SHAPE(2), SHAPE(2, 3), 0));
-    gather(dataset, index, 2, input[0], target[0]);
+    struct dataset *dataset = data_test_open(random_source(10, 0), data_test_plain(),
+                                             data_test_values(SHAPE(2), SHAPE(2, 3), 0));
+    data_test_gather(dataset, index, 2, input[0], target[0]);
     ck_assert_mem_eq(target[0], target[1], sizeof target[0]);
     ck_assert_mem_ne(target[0], input[0], sizeof input[0]);
     ck_assert_float_ne(target[0][0], target[0][5]);
@@ -167,12 +93,14 @@ END_TEST
 
 START_TEST(random_refuses_what_the_loss_cannot_use)
 {
-    refused(random_source(10, 0), plain_data(), want_labels(SHAPE(2), 4), ERR_DATA_INVALID,
-            "/data/train/classes", "has no labels; the loss wants class numbers below 4");
-    refused(random_source(10, 5), plain_data(), want_labels(SHAPE(2), 4), ERR_DATA_INVALID,
-            "/data/train/classes", "5 classes for a model of 4");
-    refused(random_source(10, 5), plain_data(), want_values(SHAPE(2), SHAPE(2, 3), 0),
-            ERR_DATA_INVALID, "/data/train/classes", "no row of classes");
+    data_test_refused(random_source(10, 0), data_test_plain(), data_test_labels(SHAPE(2), 4),
+                      ERR_DATA_INVALID, "/data/train/classes",
+                      "has no labels; the loss wants class numbers below 4");
+    data_test_refused(random_source(10, 5), data_test_plain(), data_test_labels(SHAPE(2), 4),
+                      ERR_DATA_INVALID, "/data/train/classes", "5 classes for a model of 4");
+    data_test_refused(random_source(10, 5), data_test_plain(),
+                      data_test_values(SHAPE(2), SHAPE(2, 3), 0), ERR_DATA_INVALID,
+                      "/data/train/classes", "no row of classes");
 }
 END_TEST
 
@@ -181,9 +109,10 @@ START_TEST(idx_images_serve_one_channel)
     static const int64_t index[] = {2, 0};
     float input[2][6];
     int64_t label[2];
-    struct dataset *dataset = open_or_abort(tiny(), plain_data(), want_labels(SHAPE(1, 2, 3), 4));
+    struct dataset *dataset =
+        data_test_open(tiny(), data_test_plain(), data_test_labels(SHAPE(1, 2, 3), 4));
     ck_assert_int_eq(dataset_samples(dataset), 4);
-    gather(dataset, index, 2, input[0], label);
+    data_test_gather(dataset, index, 2, input[0], label);
     for (int i = 0; i < 6; i++) {
         ck_assert_float_eq(input[0][i], (float)(12 + i));
         ck_assert_float_eq(input[1][i], (float)i);
@@ -200,8 +129,8 @@ START_TEST(labels_become_rows_under_mse)
     static const float want[2][4] = {{0, 0, 0, 1}, {1, 0, 0, 0}};
     float input[2][6], target[2][4];
     struct dataset *dataset =
-        open_or_abort(tiny(), plain_data(), want_values(SHAPE(2, 3), SHAPE(4), 4));
-    gather(dataset, index, 2, input[0], target[0]);
+        data_test_open(tiny(), data_test_plain(), data_test_values(SHAPE(2, 3), SHAPE(4), 4));
+    data_test_gather(dataset, index, 2, input[0], target[0]);
     ck_assert_mem_eq(target, want, sizeof want);
     dataset_close(dataset);
 }
@@ -214,10 +143,11 @@ START_TEST(idx_values_are_targets_under_mse)
     struct job_source source = tiny();
     source.targets = source.inputs.texts[0];
     double half = 0.5;
-    struct job_data data = plain_data();
+    struct job_data data = data_test_plain();
     data.scale.v = &half;
-    struct dataset *dataset = open_or_abort(source, data, want_values(SHAPE(2, 3), SHAPE(2, 3), 0));
-    gather(dataset, index, 1, input, target);
+    struct dataset *dataset =
+        data_test_open(source, data, data_test_values(SHAPE(2, 3), SHAPE(2, 3), 0));
+    data_test_gather(dataset, index, 1, input, target);
     for (int i = 0; i < 6; i++) {
         ck_assert_float_eq(target[i], (float)(6 + i));
         ck_assert_float_eq(input[i], (float)(6 + i) / 2);
@@ -233,20 +163,20 @@ START_TEST(transform_of_one_number_and_of_one_a_channel)
     int64_t label;
     double scale[] = {0.5, 2}, mean = 1, std[] = {4, 8};
     struct job_data data = {.scale = {2, scale}, .mean = {1, &mean}, .std = {2, std}};
-    struct dataset *dataset = open_or_abort(tiny(), data, want_labels(SHAPE(2, 3), 4));
-    gather(dataset, index, 1, input, &label);
+    struct dataset *dataset = data_test_open(tiny(), data, data_test_labels(SHAPE(2, 3), 4));
+    data_test_gather(dataset, index, 1, input, &label);
     for (int i = 0; i < 6; i++)
         ck_assert_float_eq(input[i], (float)(((6 + i) * scale[i / 3] - 1) / std[i / 3]));
     dataset_close(dataset);
 
     double three[] = {1, 2, 3};
     data.mean = (struct job_numbers){3, three};
-    refused(tiny(), data, want_labels(SHAPE(2, 3), 4), ERR_DATA_INVALID, "/data/transform/mean",
-            "3 numbers for an input of 2 channels");
+    data_test_refused(tiny(), data, data_test_labels(SHAPE(2, 3), 4), ERR_DATA_INVALID,
+                      "/data/transform/mean", "3 numbers for an input of 2 channels");
     data.mean = (struct job_numbers){1, &mean};
     std[1] = 0;
-    refused(tiny(), data, want_labels(SHAPE(2, 3), 4), ERR_DATA_INVALID, "/data/transform/std",
-            "standard deviation of 0");
+    data_test_refused(tiny(), data, data_test_labels(SHAPE(2, 3), 4), ERR_DATA_INVALID,
+                      "/data/transform/std", "standard deviation of 0");
 }
 END_TEST
 
@@ -254,41 +184,45 @@ END_TEST
 START_TEST(transform_of_one_number_is_one_whatever_the_input)
 {
     static const int64_t most = INT32_MAX;
-    dataset_close(open_or_abort(random_source(10, 4), plain_data(), want_labels(SHAPE(most), 4)));
+    dataset_close(
+        data_test_open(random_source(10, 4), data_test_plain(), data_test_labels(SHAPE(most), 4)));
 }
 END_TEST
 
 START_TEST(idx_refuses_what_does_not_fit)
 {
     struct job_source source = tiny();
-    refused(source, plain_data(), want_labels(SHAPE(6), 4), ERR_DATA_INVALID, "/data/train/inputs",
-            "samples of shape [2, 3], the model's input is [6]");
-    refused(source, plain_data(), want_labels(SHAPE(2, 3), 3), ERR_DATA_INVALID,
-            "/data/train/targets", "sample 0 has label 3, want 0 to 2 (the model has 3 classes)");
-    refused(source, plain_data(), want_values(SHAPE(2, 3), SHAPE(5, 2), 0), ERR_DATA_INVALID,
-            "/data/train/targets", "samples of shape [], the model's output is [5, 2]");
+    data_test_refused(source, data_test_plain(), data_test_labels(SHAPE(6), 4), ERR_DATA_INVALID,
+                      "/data/train/inputs", "samples of shape [2, 3], the model's input is [6]");
+    data_test_refused(source, data_test_plain(), data_test_labels(SHAPE(2, 3), 3), ERR_DATA_INVALID,
+                      "/data/train/targets",
+                      "sample 0 has label 3, want 0 to 2 (the model has 3 classes)");
+    data_test_refused(source, data_test_plain(), data_test_values(SHAPE(2, 3), SHAPE(5, 2), 0),
+                      ERR_DATA_INVALID, "/data/train/targets",
+                      "samples of shape [], the model's output is [5, 2]");
 
     struct job_source swapped = source;
     swapped.targets = source.inputs.texts[0];
-    refused(swapped, plain_data(), want_labels(SHAPE(2, 3), 4), ERR_DATA_INVALID,
-            "/data/train/targets", "uint8 of shape [4, 2, 3], the loss wants one integer label");
+    data_test_refused(swapped, data_test_plain(), data_test_labels(SHAPE(2, 3), 4),
+                      ERR_DATA_INVALID, "/data/train/targets",
+                      "uint8 of shape [4, 2, 3], the loss wants one integer label");
 
     static const uint32_t five[] = {5};
     uint8_t bytes[64], labels[5] = {0};
     size_t n = idx_make(bytes, 0x08, 1, five, labels, sizeof labels);
     source.targets = (char *)idx_file("five", bytes, n);
-    refused(source, plain_data(), want_labels(SHAPE(2, 3), 4), ERR_DATA_INVALID,
-            "/data/train/targets", "has 5 targets");
+    data_test_refused(source, data_test_plain(), data_test_labels(SHAPE(2, 3), 4), ERR_DATA_INVALID,
+                      "/data/train/targets", "has 5 targets");
     source.targets = (char *)"/nonexistent/labels.gz";
-    refused(source, plain_data(), want_labels(SHAPE(2, 3), 4), ERR_IO, "/data/train/targets",
-            "/nonexistent/labels.gz: No such file or directory");
+    data_test_refused(source, data_test_plain(), data_test_labels(SHAPE(2, 3), 4), ERR_IO,
+                      "/data/train/targets", "/nonexistent/labels.gz: No such file or directory");
 }
 END_TEST
 
 static uint64_t fingerprint(struct job_source source, struct job_data data,
                             struct dataset_want want)
 {
-    struct dataset *dataset = open_or_abort(source, data, want);
+    struct dataset *dataset = data_test_open(source, data, want);
     uint64_t got = dataset_fingerprint(dataset);
     dataset_close(dataset);
     return got;
@@ -296,9 +230,9 @@ static uint64_t fingerprint(struct job_source source, struct job_data data,
 
 START_TEST(fingerprint_tells_data_apart)
 {
-    struct dataset_want want = want_labels(SHAPE(2, 3), 4);
-    uint64_t first = fingerprint(tiny(), plain_data(), want);
-    ck_assert_uint_eq(fingerprint(tiny(), plain_data(), want), first);
+    struct dataset_want want = data_test_labels(SHAPE(2, 3), 4);
+    uint64_t first = fingerprint(tiny(), data_test_plain(), want);
+    ck_assert_uint_eq(fingerprint(tiny(), data_test_plain(), want), first);
 
     struct job_source other = tiny();
     static const uint32_t four[] = {4};
@@ -306,22 +240,22 @@ START_TEST(fingerprint_tells_data_apart)
     uint8_t bytes[64];
     size_t n = idx_make(bytes, 0x08, 1, four, labels, sizeof labels);
     other.targets = (char *)idx_file("others", bytes, n);
-    ck_assert_uint_ne(fingerprint(other, plain_data(), want), first);
+    ck_assert_uint_ne(fingerprint(other, data_test_plain(), want), first);
 
     double half = 0.5;
-    struct job_data data = plain_data();
+    struct job_data data = data_test_plain();
     data.scale.v = &half;
     ck_assert_uint_ne(fingerprint(tiny(), data, want), first);
-    ck_assert_uint_ne(fingerprint(random_source(10, 4), plain_data(), want),
-                      fingerprint(random_source(11, 4), plain_data(), want));
+    ck_assert_uint_ne(fingerprint(random_source(10, 4), data_test_plain(), want),
+                      fingerprint(random_source(11, 4), data_test_plain(), want));
 }
 END_TEST
 
 START_TEST(every_allocation_is_checked)
 {
     struct job_source source = tiny();
-    struct job_data data = plain_data();
-    struct dataset_want want = want_labels(SHAPE(2, 3), 4);
+    struct job_data data = data_test_plain();
+    struct dataset_want want = data_test_labels(SHAPE(2, 3), 4);
     long n = 1;
     for (;; n++) {
         struct err err = ERR_INIT;

@@ -3,6 +3,7 @@
 
 #include "engine/data/loader.h"
 #include "engine/data/order.h"
+#include "tests/engine/idx_files.h"
 #include "tests/lib/checks.h"
 
 enum { SAMPLES = 100, BATCH = 30, WIDTH = 3, EPOCH_BATCHES = 4 };
@@ -24,6 +25,7 @@ static void setup(void)
 
 static void teardown(void)
 {
+    checks_scratch_remove();
     dataset_close(dataset);
 }
 
@@ -70,10 +72,12 @@ static void ck_batch(const struct loader_batch *got, int64_t number, bool shuffl
 START_TEST(batches_come_in_order)
 {
     struct loader_batch batch;
-    struct loader *loader = start((struct loader_config){.shuffle = _i, .n_batches = 11});
+    static const int64_t workers[] = {1, 3, LIMIT_WORKERS};
+    struct loader *loader = start(
+        (struct loader_config){.shuffle = _i % 2, .n_batches = 11, .workers = workers[_i / 2]});
     for (int64_t i = 0; i < 11; i++) {
         ck_assert(next(loader, &batch));
-        ck_batch(&batch, i, _i);
+        ck_batch(&batch, i, _i % 2);
     }
     ck_assert(!next(loader, &batch));
     ck_assert(!next(loader, &batch));
@@ -126,6 +130,39 @@ START_TEST(a_batch_larger_than_the_data_is_all_of_it)
 }
 END_TEST
 
+/* Ids of which those of sample 70 are beyond the table. */
+START_TEST(a_broken_sample_ends_its_batch)
+{
+    uint8_t ids[SAMPLES + 1] = {0};
+    ids[70] = 200;
+    struct err err = ERR_INIT;
+    struct model_input input = {"input", SHAPE(1), DTYPE_I64, -1, -1, 5};
+    struct job_source source = {.format = DATA_TEXT, .context = 1};
+    struct job_data data = {.scale = {1, &one}, .mean = {1, &zero}, .std = {1, &one}};
+    struct dataset_want want = {.inputs = &input,
+                                .n_inputs = 1,
+                                .target = SHAPE(1),
+                                .target_dtype = DTYPE_I64,
+                                .classes = 256};
+    source.path = (char *)idx_file("ids", ids, sizeof ids);
+    struct dataset *broken;
+    ck_assert_int_eq(dataset_open(&source, &data, &want, "/data/train", &broken, &err), 0);
+    struct loader *loader;
+    struct loader_batch batch;
+    bool more;
+    const struct loader_config config = {
+        .dataset = broken, .batch_size = BATCH, .n_batches = 4, .workers = 1 + 2 * _i};
+    ck_assert_int_eq(loader_start(&config, &loader, &err), 0);
+    ck_assert(next(loader, &batch) && next(loader, &batch));
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(loader_next(loader, &batch, &more, &err), ERR_DATA_INVALID);
+        ck_assert_ptr_nonnull(strstr(err.message, "sample 70 has 200 in \"input\", want 0 to 4"));
+    }
+    loader_stop(loader);
+    dataset_close(broken);
+}
+END_TEST
+
 START_TEST(stops_at_any_time)
 {
     for (int64_t taken = 0; taken < 20; taken++) {
@@ -145,10 +182,11 @@ int main(void)
     Suite *suite = suite_create("loader");
     TCase *tcase = checks_case(suite, "loader", 20);
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, batches_come_in_order, 0, 2);
+    tcase_add_loop_test(tcase, batches_come_in_order, 0, 6);
     tcase_add_test(tcase, a_resume_begins_anywhere);
     tcase_add_test(tcase, drop_last_drops_the_short_batch);
     tcase_add_test(tcase, a_batch_larger_than_the_data_is_all_of_it);
+    tcase_add_loop_test(tcase, a_broken_sample_ends_its_batch, 0, 2);
     tcase_add_test(tcase, stops_at_any_time);
     return checks_run(suite);
 }
