@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { WORDS_MOST = 32 };
@@ -87,12 +88,17 @@ void run_start_terminal(struct run *run, const char *socket, const char *command
 {
     struct words words;
     struct winsize size = {.ws_row = 24, .ws_col = 80};
+    struct termios modes;
     int master, slave;
     char name[64];
     posix_spawn_file_actions_t actions;
     memset(run, 0, sizeof *run);
     fill(&words, socket, command, environment);
     ck_assert_int_eq(openpty(&master, &slave, name, NULL, &size), 0);
+    /* Ctrl-C first signals, then throws away what is not read yet: by then it may be the answer. */
+    ck_assert_int_eq(tcgetattr(slave, &modes), 0);
+    modes.c_lflag |= NOFLSH;
+    ck_assert_int_eq(tcsetattr(slave, TCSANOW, &modes), 0);
     fcntl(master, F_SETFD, FD_CLOEXEC);
     fcntl(slave, F_SETFD, FD_CLOEXEC);
     posix_spawn_file_actions_init(&actions);
