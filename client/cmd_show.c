@@ -49,7 +49,7 @@ static void add_head(struct text *text, const struct style *style, const struct 
     add_field(text, style, "directory", record->cwd);
     add_field(text, style, "output", record->output);
     summary_weights(&weights, style, record);
-    add_field(text, style, "weights", text_str(&weights));
+    add_field(text, style, summary_result_name(record), text_str(&weights));
     text->failed |= devices.failed || weights.failed;
     text_done(&devices);
     text_done(&weights);

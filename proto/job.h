@@ -42,7 +42,8 @@ struct job {
     struct job_model model;
     struct job_data data;
     struct job_loss loss;
-    struct job_optimizer optimizer;
+    struct job_optimizer optimizer; /* of mode "train" */
+    bool has_optimizer;
     struct job_schedule schedule;
     struct job_train train;
     struct job_parallel parallel;

@@ -270,6 +270,25 @@ static int check_optimizer(const struct job *job, struct err *err)
     return 0;
 }
 
+/* What only training needs, and what only given weights can do. */
+static int check_mode(const struct job *job, struct err *err)
+{
+    const struct job_train *train = &job->train;
+    bool epochs = train->epochs > 0, max_steps = train->max_steps > 0;
+    if (train->mode != MODE_TRAIN && job->model.init.weights == NULL)
+        return err_at(err, ERR_JOB_INVALID, "/model/init",
+                      "this mode measures given weights: \"init\" needs \"weights\"");
+    if (train->mode != MODE_TRAIN)
+        return 0;
+    if (epochs == max_steps)
+        return err_at(err, ERR_JOB_INVALID, "/train",
+                      "train needs \"epochs\" or \"max_steps\", and not both; found %s",
+                      epochs ? "both" : "neither");
+    if (!job->has_optimizer)
+        return err_at(err, ERR_JOB_INVALID, "", "a job that trains needs \"optimizer\"");
+    return 0;
+}
+
 static const struct job_layer *find_layer(const struct job *job, const char *name)
 {
     for (size_t i = 0; i < job->model.n_layers; i++)
@@ -340,7 +359,8 @@ static int check_parallel(const struct job *job, struct err *err)
 }
 
 static int (*const checks[])(const struct job *job, struct err *err) = {
-    check_names, check_layers, job_check_data, check_optimizer, check_segments, check_parallel,
+    check_mode,      check_names,    check_layers,   job_check_data,
+    check_optimizer, check_segments, check_parallel,
 };
 
 int job_check(const struct job *job, struct err *err)

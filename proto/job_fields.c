@@ -82,8 +82,11 @@ static const struct field train_rows[] = {
      AT(job_train, checkpoint_activations), DEFAULT("false"), RANGE(1, LIMIT_LAYERS)},
     {"precision", FIELD_FIXED, "Of the arithmetic", DEFAULT("\"fp32\""),
      LATER({"bf16", "bf16 computations"}, {"tf32", "tf32 computations"})},
-    {"mode", FIELD_FIXED, "What is done with the model", DEFAULT("\"train\""),
-     LATER({"evaluate", "evaluating jobs"}, {"predict", "predicting jobs"})},
+    {"mode", FIELD_CHOICE,
+     "train; evaluate: measure given weights; predict: also write the outputs", AT(job_train, mode),
+     DEFAULT("\"train\""),
+     CHOICES(OPTION("train", MODE_TRAIN), OPTION("evaluate", MODE_EVALUATE),
+             OPTION("predict", MODE_PREDICT))},
     {"clip_grad_norm", FIELD_NUMBER, "Most that the norm of all gradients together may be",
      AT(job_train, clip_grad_norm), REALS(0, REAL_MAX), .flags = FIELD_ABOVE},
     {"log_every", FIELD_INT, "Steps from one logged step to the next", AT(job_train, log_every),
@@ -100,7 +103,6 @@ static const struct field train_rows[] = {
 static const struct object_def train_object = {
     .what = "train",
     .fields = train_rows,
-    .one_of = {"epochs", "max_steps"},
     .later = LATER_KEYS({"early_stop", "early stops"}, {"output_device", "output devices"},
                         {"record", "recorded tensors"})};
 
@@ -175,7 +177,8 @@ static const struct field job_rows[] = {
      .object = &job_data_object},
     {"loss", FIELD_OBJECT, "What training makes small", AT(job, loss), REQUIRED,
      .object = &job_loss_object},
-    {"optimizer", FIELD_OBJECT, "How a step changes the weights", AT(job, optimizer), REQUIRED,
+    {"optimizer", FIELD_OBJECT, "How a step changes the weights", AT(job, optimizer),
+     .aux = offsetof(struct job, has_optimizer), .flags = FIELD_OPTIONAL,
      .object = &job_optimizer_object},
     {"schedule", FIELD_OBJECT, "How the learning rate changes, in optimizer steps",
      AT(job, schedule), DEFAULT("{}"), .object = &job_schedule_object},

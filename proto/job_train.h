@@ -66,7 +66,10 @@ struct job_segments { /* of layers, for activation checkpointing */
 
 enum accumulate_reduction { ACCUMULATE_MEAN, ACCUMULATE_SUM };
 
+enum train_mode { MODE_TRAIN, MODE_EVALUATE, MODE_PREDICT };
+
 struct job_train {
+    enum train_mode mode;      /* but for training: batch_size and trace alone have an effect */
     int64_t epochs, max_steps; /* exactly one is > 0 */
     int64_t batch_size;        /* over all devices */
     int64_t seed;

@@ -95,6 +95,16 @@ void summary_confusion(struct text *text, const struct style *style, const struc
     table_done(&table);
 }
 
+/* A job that does not train leaves other files. */
+const char *summary_result_name(const struct record *record)
+{
+    static const char ending[] = ".safetensors";
+    size_t size = record->weights != NULL ? strlen(record->weights) : 0;
+    bool trained =
+        size < sizeof ending || strcmp(record->weights + size - (sizeof ending - 1), ending) == 0;
+    return trained ? "weights" : "results";
+}
+
 void summary_weights(struct text *text, const struct style *style, const struct record *record)
 {
     if (record->weights == NULL)
@@ -180,7 +190,7 @@ void summary_draw(struct text *text, const struct style *style, const struct rec
     summary_losses(text, style, record);
     summary_confusion(text, style, record);
     if (record->weights != NULL) {
-        text_add(text, "\nweights: ");
+        text_fmt(text, "\n%s: ", summary_result_name(record));
         summary_weights(text, style, record);
         text_add(text, "\n");
     }

@@ -15,6 +15,8 @@ void summary_draw(struct text *text, const struct style *style, const struct rec
 void summary_exit(struct text *text, const struct style *style, const struct record *record);
 void summary_losses(struct text *text, const struct style *style, const struct record *record);
 void summary_confusion(struct text *text, const struct style *style, const struct record *record);
+/* What the file of summary_weights is: "weights", or "results" of a job that does not train. */
+const char *summary_result_name(const struct record *record);
 /* The weights' file, absolute if the record knows the directory. */
 void summary_weights(struct text *text, const struct style *style, const struct record *record);
 

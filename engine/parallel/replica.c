@@ -135,12 +135,25 @@ static int read_buffer(struct replica *replica, void *const *base, const struct 
     return replica->config->backend->read(replica->device, to, from, bytes, err);
 }
 
-int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_loss,
-                int64_t *ret_predictions, struct err *err)
+static int read_outputs(struct replica *replica, const struct plan *plan, void *const *base,
+                        int64_t n, const struct replica_outputs *outputs, struct err *err)
 {
-    int64_t n = chunk->batch.n;
+    const struct model *model = replica->config->model;
+    size_t terms = (size_t)(n * model->loss_terms);
+    int rc = read_buffer(replica, base, &plan->prediction, outputs->predictions,
+                         terms * sizeof *outputs->predictions, err);
+    if (rc != 0 || outputs->outputs == NULL)
+        return rc;
+    return read_buffer(replica, base, &plan->output, outputs->outputs,
+                       (size_t)n * tensor_bytes(&model->output, DTYPE_F32), err);
+}
+
+int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_loss,
+                const struct replica_outputs *outputs, struct err *err)
+{
     const struct program *program =
-        &replica->programs[shapes_find(replica->shapes, n, chunk->training, chunk->part)];
+        &replica
+             ->programs[shapes_find(replica->shapes, chunk->batch.n, chunk->training, chunk->part)];
     assert(program->executor != NULL);
     void *base[SPACE_COUNT] = {
         [SPACE_VARIABLES] = replica->variables.at,
@@ -155,10 +168,8 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
         rc = executor_run(program->executor, base, &chunk->step, chunk->collective, err);
     if (rc == 0)
         rc = read_buffer(replica, base, &program->plan->loss, &loss, sizeof loss, err);
-    if (rc == 0)
-        rc = read_buffer(replica, base, &program->plan->prediction, ret_predictions,
-                         (size_t)(n * replica->config->model->loss_terms) * sizeof *ret_predictions,
-                         err);
+    if (rc == 0 && !chunk->training)
+        rc = read_outputs(replica, program->plan, base, chunk->batch.n, outputs, err);
     if (rc == 0)
         *ret_loss = loss;
     return rc;

@@ -39,10 +39,14 @@ struct chunk {
 int replica_open(struct replica *replica, struct err *err);
 void replica_close(struct replica *replica); /* half-open and zeroed ones too */
 
-/* One chunk: *ret_loss is the sum of its losses; `ret_predictions` receives
- * the class numbers, as many as targets, if the graph makes them. */
+struct replica_outputs {  /* where the host wants an evaluation's */
+    int64_t *predictions; /* class numbers, as many as targets, if the graph makes them */
+    float *outputs;       /* of the last layer; NULL: not wanted */
+};
+
+/* One chunk: *ret_loss is the sum of its losses. */
 int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_loss,
-                int64_t *ret_predictions, struct err *err);
+                const struct replica_outputs *outputs, struct err *err);
 
 int replica_read(struct replica *replica, int variable, void *to, struct err *err);
 int replica_write(struct replica *replica, int variable, const void *from, struct err *err);

@@ -25,7 +25,7 @@ struct driver {
     struct replica replica;
     struct chunk chunk;
     double loss_sum;
-    int64_t *predictions; /* this chunk's part of the strategy's */
+    struct replica_outputs outputs; /* this chunk's part of the strategy's */
     task_fn task;
     struct err err;
 };
@@ -37,6 +37,7 @@ struct strategy {
     struct variable_map map;
     struct comm *comm; /* NULL with one device */
     int64_t *predictions;
+    float *outputs;      /* NULL: not kept */
     void *buffer;        /* room for any one of the model's buffers */
     bool buffers_differ; /* between the replicas, since a training step */
     int variable;        /* that read and write are about */
@@ -109,8 +110,7 @@ static int run_chunk_task(struct driver *driver, struct err *err)
     driver->loss_sum = 0;
     if (driver->chunk.batch.n == 0 && !driver->chunk.training)
         return 0;
-    return replica_run(&driver->replica, &driver->chunk, &driver->loss_sum, driver->predictions,
-                       err);
+    return replica_run(&driver->replica, &driver->chunk, &driver->loss_sum, &driver->outputs, err);
 }
 
 static int read_task(struct driver *driver, struct err *err)
@@ -155,7 +155,11 @@ static int open_host(struct strategy *strategy, struct err *err)
     strategy->predictions =
         calloc((size_t)(most * config->model->loss_terms) + 1, sizeof *strategy->predictions);
     strategy->buffer = malloc(largest_buffer(config->model) + 1);
-    if (strategy->arena == NULL || strategy->predictions == NULL || strategy->buffer == NULL)
+    if (config->keep_outputs)
+        strategy->outputs =
+            calloc((size_t)(most * shape_count(&config->model->output)), sizeof(float));
+    if (strategy->arena == NULL || strategy->predictions == NULL || strategy->buffer == NULL ||
+        (config->keep_outputs && strategy->outputs == NULL))
         return err_set(err, ERR_NOMEM, "out of memory");
     int rc = variable_map_build(config->model, strategy->arena, &strategy->map, err);
     if (rc == 0)
@@ -222,6 +226,7 @@ void strategy_close(struct strategy *strategy)
     shapes_done(&strategy->shapes);
     arena_free(strategy->arena);
     free(strategy->predictions);
+    free(strategy->outputs);
     free(strategy->buffer);
     free(strategy);
 }
@@ -253,7 +258,9 @@ static void scatter(struct strategy *strategy, const struct batch *batch, const 
         chunk->step = *step;
         chunk->step.first_sample += first;
         chunk->batch = rows(model, batch, first, sizes[r]);
-        driver->predictions = strategy->predictions + first * model->loss_terms;
+        driver->outputs.predictions = strategy->predictions + first * model->loss_terms;
+        if (strategy->outputs != NULL)
+            driver->outputs.outputs = strategy->outputs + first * shape_count(&model->output);
         first += sizes[r];
     }
 }
@@ -274,6 +281,7 @@ static void gather(const struct strategy *strategy, const struct step *step,
     }
     result->loss = sum / step->loss_divisor;
     result->predictions = NULL;
+    result->outputs = NULL;
 }
 
 int strategy_train(struct strategy *strategy, const struct batch *batch, enum step_part part,
@@ -326,6 +334,7 @@ int strategy_evaluate(struct strategy *strategy, const struct batch *batch, cons
     gather(strategy, step, ret_result);
     if (predicts(strategy))
         ret_result->predictions = strategy->predictions;
+    ret_result->outputs = strategy->outputs;
     return 0;
 }
 

@@ -28,6 +28,7 @@ struct strategy_config {
     size_t n_train_batches;
     const int64_t *eval_batches; /* the distinct sizes */
     size_t n_eval_batches;
+    bool keep_outputs; /* an evaluation gives the last layer's outputs */
 };
 
 struct strategy_memory { /* of one device */
@@ -51,6 +52,8 @@ struct replica_result {
 struct strategy_result {
     double loss; /* the batch's, mean or sum as the job says */
     struct replica_result replicas[LIMIT_DEVICES];
+    const float *outputs; /* [n, output shape] after an evaluation with keep_outputs, valid until
+                             the next call; else NULL */
     const int64_t *predictions; /* [n, target shape] after an evaluation whose loss predicts
                                    (loss_def.predict), valid until the next call; else NULL */
 };

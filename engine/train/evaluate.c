@@ -26,8 +26,8 @@ static void count(const struct model *model, const struct loader_batch *batch,
 }
 
 static int evaluate_batch(const struct prepared *prepared, struct strategy *strategy, int64_t step,
-                          const struct loader_batch *batch, struct pass *pass,
-                          struct evaluation *evaluation, struct err *err)
+                          const struct loader_batch *batch, const struct evaluation_taker *taker,
+                          struct pass *pass, struct evaluation *evaluation, struct err *err)
 {
     const struct model *model = prepared->model;
     struct strategy_result result;
@@ -46,12 +46,12 @@ static int evaluate_batch(const struct prepared *prepared, struct strategy *stra
     pass->loss_divisor = sum ? 1 : pass->loss_divisor + at.loss_divisor;
     if (result.predictions != NULL)
         count(model, batch, result.predictions, pass, evaluation);
-    return 0;
+    return taker != NULL ? taker->take(taker->context, batch, &result, err) : 0;
 }
 
 int evaluate(const struct prepared *prepared, struct strategy *strategy, int64_t step,
-             const volatile sig_atomic_t *stop, struct evaluation *ret_evaluation,
-             bool *ret_stopped, struct err *err)
+             const struct evaluation_taker *taker, const volatile sig_atomic_t *stop,
+             struct evaluation *ret_evaluation, bool *ret_stopped, struct err *err)
 {
     const struct model *model = prepared->model;
     const struct loader_config config = prepared_eval_loader(prepared);
@@ -67,7 +67,7 @@ int evaluate(const struct prepared *prepared, struct strategy *strategy, int64_t
     while (more && !*ret_stopped) {
         rc = loader_next(loader, &batch, &more, err);
         if (rc == 0 && more)
-            rc = evaluate_batch(prepared, strategy, step, &batch, &pass, &evaluation, err);
+            rc = evaluate_batch(prepared, strategy, step, &batch, taker, &pass, &evaluation, err);
         more = more && rc == 0;
         *ret_stopped = *stop != 0;
     }

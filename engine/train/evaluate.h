@@ -15,11 +15,18 @@ struct evaluation {
     int64_t classes; /* rows and columns of `confusion`; 0: none was made */
 };
 
+/* Who wants each batch's results beside the sums; NULL: nobody. */
+struct evaluation_taker {
+    int (*take)(void *context, const struct loader_batch *batch,
+                const struct strategy_result *result, struct err *err);
+    void *context;
+};
+
 /* Evaluates after `step` optimizer steps. *ret_stopped: `stop` was raised and the pass was left.
  * Errors: ERR_LOSS_NAN, the strategy's. */
 int evaluate(const struct prepared *prepared, struct strategy *strategy, int64_t step,
-             const volatile sig_atomic_t *stop, struct evaluation *ret_evaluation,
-             bool *ret_stopped, struct err *err);
+             const struct evaluation_taker *taker, const volatile sig_atomic_t *stop,
+             struct evaluation *ret_evaluation, bool *ret_stopped, struct err *err);
 
 /* The confusion as report.h wants it: a new reference; NULL where there is none, or no memory. */
 json_t *evaluation_confusion(const struct evaluation *evaluation);

@@ -7,12 +7,18 @@ engine_libengine_a_SOURCES += \
 	%D%/evaluate.h \
 	%D%/identity.c \
 	%D%/identity.h \
+	%D%/inference.c \
+	%D%/inference.h \
 	%D%/init.c \
 	%D%/init.h \
 	%D%/metrics.c \
 	%D%/metrics.h \
 	%D%/output.c \
 	%D%/output.h \
+	%D%/scores.c \
+	%D%/scores.h \
+	%D%/npy.c \
+	%D%/npy.h \
 	%D%/prepare.c \
 	%D%/prepare.h \
 	%D%/schedule.c \

@@ -17,12 +17,18 @@ static int open_data(const struct job *job, struct prepared *prepared, struct er
         .training = true,
         .seed = (uint64_t)job->train.seed,
     };
-    int rc =
-        dataset_open(&job->data.train, &job->data, &want, "/data/train", &prepared->train, err);
+    bool trains = job->train.mode == MODE_TRAIN, validates = job->data.has_validation;
+    int rc = 0;
+    if (trains)
+        rc =
+            dataset_open(&job->data.train, &job->data, &want, "/data/train", &prepared->train, err);
     want.training = false;
-    if (rc == 0 && job->data.has_validation)
+    if (rc == 0 && validates)
         rc = dataset_open(&job->data.validation, &job->data, &want, "/data/validation",
                           &prepared->validation, err);
+    if (rc == 0 && !trains && !validates) /* all that is given is measured */
+        rc = dataset_open(&job->data.train, &job->data, &want, "/data/train", &prepared->validation,
+                          err);
     return rc;
 }
 
@@ -92,7 +98,7 @@ int prepare(const struct trainer_config *config, struct prepared *ret_prepared, 
     int rc = model_build(job, &op_registry, &prepared->model, err);
     if (rc == 0)
         rc = open_data(job, prepared, err);
-    if (rc == 0)
+    if (rc == 0 && prepared->train != NULL)
         rc = count_steps(job, prepared, err);
     if (rc != 0)
         return rc;
@@ -103,8 +109,10 @@ int prepare(const struct trainer_config *config, struct prepared *ret_prepared, 
         .n_devices = config->n_devices,
         .train_batches = prepared->train_batches,
         .eval_batches = prepared->eval_batches,
+        .keep_outputs = prepared->train == NULL,
     };
-    add_batches(prepared, job);
+    if (prepared->train != NULL)
+        add_batches(prepared, job);
     if (prepared->validation != NULL) {
         int64_t samples = dataset_samples(prepared->validation);
         int64_t batches = order_batches(samples, job->train.batch_size, false);

@@ -10,7 +10,8 @@ enum { PREPARED_BATCHES = 8 }; /* two sizes in four places of a window */
 
 struct prepared {
     struct model *model;
-    struct dataset *train, *validation;                    /* validation NULL: none */
+    struct dataset *train;                                 /* NULL: the job does not train */
+    struct dataset *validation;                            /* validation NULL: none */
     int64_t epoch_batches;                                 /* of the training data */
     int64_t epoch_steps, steps, epochs;                    /* optimizer steps; epochs: begun ones */
     struct strategy_batch train_batches[PREPARED_BATCHES]; /* distinct ones */

@@ -16,6 +16,7 @@
 #include "engine/train/accumulate.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/evaluate.h"
+#include "engine/train/inference.h"
 #include "engine/train/init.h"
 #include "engine/train/metrics.h"
 #include "engine/train/output.h"
@@ -146,8 +147,8 @@ static int evaluate_now(struct trainer *trainer, struct err *err)
     bool stopped;
     if (trainer->evaluated_step == trainer->step)
         return 0;
-    int rc = evaluate(&trainer->prepared, trainer->strategy, trainer->step, trainer->config->stop,
-                      &trainer->evaluation, &stopped, err);
+    int rc = evaluate(&trainer->prepared, trainer->strategy, trainer->step, NULL,
+                      trainer->config->stop, &trainer->evaluation, &stopped, err);
     if (rc == 0 && !stopped)
         trainer->evaluated_step = trainer->step;
     return rc;
@@ -365,7 +366,7 @@ static void close_all(struct trainer *trainer)
     prepared_done(&trainer->prepared);
 }
 
-int trainer_run(const struct trainer_config *config, struct err *err)
+static int train(const struct trainer_config *config, struct err *err)
 {
     struct trainer trainer = {
         .config = config,
@@ -380,4 +381,9 @@ int trainer_run(const struct trainer_config *config, struct err *err)
         rc = finish(&trainer, err);
     close_all(&trainer);
     return rc;
+}
+
+int trainer_run(const struct trainer_config *config, struct err *err)
+{
+    return config->job->train.mode == MODE_TRAIN ? train(config, err) : inference_run(config, err);
 }

@@ -19,7 +19,8 @@ int trainer_plan(const struct trainer_config *config, struct trainer_plan *ret_p
     rc = strategy_plan(&prepared.strategy, plan.devices, &plan.flops_per_step, err);
     if (rc != 0)
         goto out;
-    const struct loader_config loader = prepared_train_loader(&prepared, 0);
+    const struct loader_config loader = prepared.train != NULL ? prepared_train_loader(&prepared, 0)
+                                                               : prepared_eval_loader(&prepared);
     plan.parameters = prepared.model->n_parameters;
     plan.steps = prepared.steps;
     plan.steps_per_epoch = prepared.epoch_steps;

@@ -1,0 +1,227 @@
+/* inference.c: see inference.h. Both files appear by rename at the end: whole or not at all. */
+#include "engine/train/inference.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/base/file.h"
+#include "engine/data/order.h"
+#include "engine/train/checkpoint.h"
+#include "engine/train/evaluate.h"
+#include "engine/train/init.h"
+#include "engine/train/npy.h"
+#include "engine/train/output.h"
+#include "engine/train/scores.h"
+#include "engine/train/trace.h"
+#include "proto/json.h"
+
+struct inference {
+    const struct trainer_config *config;
+    struct prepared prepared;
+    struct output output;
+    struct strategy *strategy;
+    struct npy npy; /* of predict */
+    struct scores scores;
+    struct evaluation evaluation;
+    int64_t samples, batches, n_batches; /* so far; in all */
+    double started;
+};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void send(const struct inference *inference, const struct report *report)
+{
+    inference->config->sink.report(inference->config->sink.context, report);
+}
+
+static bool predicts(const struct inference *inference)
+{
+    return inference->config->job->train.mode == MODE_PREDICT;
+}
+
+/* A step of a report is a batch. */
+static struct report report_of(const struct inference *inference, enum report_type type)
+{
+    return (struct report){
+        .type = type,
+        .step = inference->batches,
+        .steps = inference->n_batches,
+        .epoch = inference->batches > 0,
+        .epochs = 1,
+        .loss = NAN,
+        .validation_loss = NAN,
+        .accuracy = NAN,
+        .samples_per_second = NAN,
+        .seconds_left = NAN,
+    };
+}
+
+static int take(void *context, const struct loader_batch *batch,
+                const struct strategy_result *result, struct err *err)
+{
+    struct inference *inference = context;
+    const struct model *model = inference->prepared.model;
+    int64_t n = batch->batch.n;
+    inference->samples += n;
+    inference->batches++;
+    if (result->predictions != NULL && inference->scores.n_classes > 0)
+        scores_add(&inference->scores, model, n, result->outputs, batch->batch.targets,
+                   result->predictions);
+    if (inference->config->job->train.trace_shapes)
+        trace_batch(inference->config, &inference->prepared, &batch->batch, result);
+    struct report report = report_of(inference, REPORT_PROGRESS);
+    double seconds = now() - inference->started;
+    report.loss = result->loss;
+    report.samples_per_second = (double)inference->samples / seconds;
+    report.seconds_left =
+        seconds / (double)inference->batches * (double)(inference->n_batches - inference->batches);
+    send(inference, &report);
+    if (!predicts(inference))
+        return 0;
+    return npy_write(&inference->npy, result->outputs, (size_t)(n * shape_count(&model->output)),
+                     err);
+}
+
+static int load_weights(struct inference *inference, struct err *err)
+{
+    const struct job_init *init = &inference->config->job->model.init;
+    const struct model *model = inference->prepared.model;
+    int rc = init_all(inference->strategy, model, err);
+    if (rc == 0)
+        rc = checkpoint_load_weights(inference->strategy, model, init->weights, init->strict, err);
+    if (rc != 0)
+        snprintf(err->path, sizeof err->path, "/model/init/weights");
+    return rc;
+}
+
+static int begin(struct inference *inference, struct err *err)
+{
+    char path[LIMIT_PATH_BYTES];
+    struct report report = report_of(inference, REPORT_STARTED);
+    int rc = output_write_job(&inference->output, inference->config->job, err);
+    if (rc == 0)
+        rc = scores_init(inference->prepared.model, &inference->scores, err);
+    if (rc == 0 && predicts(inference))
+        rc = file_path(path, err, "%s/outputs.npy.new", inference->output.path);
+    if (rc == 0 && predicts(inference))
+        rc = npy_create(path, dataset_samples(inference->prepared.validation),
+                        &inference->prepared.model->output, &inference->npy, err);
+    if (rc != 0)
+        return rc;
+    snprintf(report.path, sizeof report.path, "%s", inference->output.path);
+    send(inference, &report);
+    trace_devices(inference->config);
+    inference->started = now();
+    return 0;
+}
+
+static int open_all(struct inference *inference, struct err *err)
+{
+    const struct trainer_config *config = inference->config;
+    struct prepared *prepared = &inference->prepared;
+    int rc = prepare(config, prepared, err);
+    if (rc == 0)
+        rc = output_open(config->output, config->job->name, &inference->output, err);
+    if (rc != 0)
+        return rc;
+    inference->n_batches =
+        order_batches(dataset_samples(prepared->validation), config->job->train.batch_size, false);
+    rc = strategy_open(&prepared->strategy, &inference->strategy, err);
+    if (rc == 0)
+        rc = load_weights(inference, err);
+    if (rc == 0)
+        rc = begin(inference, err);
+    if (rc != 0)
+        output_abandon(&inference->output);
+    return rc;
+}
+
+static json_t *result_json(const struct inference *inference)
+{
+    const struct evaluation *evaluation = &inference->evaluation;
+    json_t *root = json_pack("{s:I, s:f}", "samples", (json_int_t)inference->samples, "loss",
+                             evaluation->loss);
+    if (root == NULL || isnan(evaluation->accuracy))
+        return root;
+    json_t *scores = scores_json(&inference->scores);
+    if (json_object_set_new(root, "accuracy", json_real(evaluation->accuracy)) == 0 &&
+        scores != NULL && json_object_update(root, scores) == 0) {
+        json_decref(scores);
+        return root;
+    }
+    json_decref(scores);
+    json_decref(root);
+    return NULL;
+}
+
+static int write_result(const struct inference *inference, struct err *err)
+{
+    json_t *root = result_json(inference);
+    char *text = root != NULL ? json_pretty(root) : NULL;
+    int rc = text == NULL
+                 ? err_set(err, ERR_NOMEM, "no memory for the results")
+                 : file_replace(inference->output.path, "evaluation.json", text, strlen(text), err);
+    free(text);
+    json_decref(root);
+    return rc;
+}
+
+static int place_outputs(struct inference *inference, char *ret_path, struct err *err)
+{
+    int rc = npy_sync(&inference->npy, err);
+    if (rc == 0)
+        rc = file_path(ret_path, err, "%s/outputs.npy", inference->output.path);
+    if (rc == 0)
+        rc = file_rename(inference->npy.path, ret_path, inference->output.path, err);
+    return rc;
+}
+
+static int finish(struct inference *inference, struct err *err)
+{
+    struct report report = report_of(inference, REPORT_DONE);
+    int rc = predicts(inference)
+                 ? place_outputs(inference, report.path, err)
+                 : file_path(report.path, err, "%s/evaluation.json", inference->output.path);
+    if (rc == 0)
+        rc = write_result(inference, err);
+    if (rc != 0)
+        return rc;
+    report.validation_loss = inference->evaluation.loss;
+    report.accuracy = inference->evaluation.accuracy;
+    report.confusion = evaluation_confusion(&inference->evaluation);
+    send(inference, &report);
+    json_decref(report.confusion);
+    return 0;
+}
+
+int inference_run(const struct trainer_config *config, struct err *err)
+{
+    struct inference inference = {.config = config, .output = {.lock = -1}, .npy = {.fd = -1}};
+    const struct evaluation_taker taker = {take, &inference};
+    bool stopped = false;
+    int rc = open_all(&inference, err);
+    if (rc == 0)
+        rc = evaluate(&inference.prepared, inference.strategy, 0, &taker, config->stop,
+                      &inference.evaluation, &stopped, err);
+    if (rc == 0 && stopped)
+        rc = err_set(err, ERR_CANCELLED, "stopped on request after %lld of %lld batches",
+                     (long long)inference.batches, (long long)inference.n_batches);
+    if (rc == 0)
+        rc = finish(&inference, err);
+    if (rc != 0 && inference.npy.fd >= 0)
+        remove(inference.npy.path);
+    npy_close(&inference.npy);
+    scores_done(&inference.scores);
+    strategy_close(inference.strategy);
+    output_close(&inference.output);
+    prepared_done(&inference.prepared);
+    return rc;
+}

@@ -1,0 +1,143 @@
+/* Jobs that do not train: what training reported about its weights must come out again. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/engine/run_job.h"
+#include "tests/lib/checks.h"
+
+enum { CLASSES = 3, SAMPLES = 20, HEADER = 128 };
+
+static struct run_job run;
+
+static const char *place(const char *name)
+{
+    static char paths[4][512];
+    static int turn;
+    char *path = paths[turn++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", checks_scratch(), name);
+    return path;
+}
+
+/* The base job's weights after training; what it reported last is in `run`. */
+static void train(void)
+{
+    run_job_well("{}", place("trained"), 2, &run);
+}
+
+static const char *patch(const char *mode)
+{
+    static char text[1024];
+    snprintf(text, sizeof text,
+             "{'train': {'mode': '%s', 'batch_size': 7},"
+             " 'model': {'init': {'weights': '%s/trained/weights.safetensors'}}}",
+             mode, checks_scratch());
+    return text;
+}
+
+static json_t *result_of(const char *output)
+{
+    char *text = run_job_contents(output, "evaluation.json", NULL);
+    json_t *root = json_loads(text, 0, NULL);
+    ck_assert_msg(root != NULL, "%s", text);
+    free(text);
+    return root;
+}
+
+START_TEST(evaluates_what_was_trained)
+{
+    const char *output = place("evaluated");
+    double right = 0;
+    train();
+    double accuracy = run.done.accuracy, loss = run.done.validation_loss;
+    run_job_well(patch("evaluate"), output, _i, &run);
+    ck_assert_double_eq(run.done.accuracy, accuracy);
+    ck_assert_double_eq_tol(run.done.validation_loss, loss, 1e-6 * loss);
+    ck_assert(run.confusion);
+    ck_assert_int_eq(run.reports[REPORT_PROGRESS], 3); /* batches of 7, 7 and 6 */
+    ck_assert_int_eq(run.reports[REPORT_CHECKPOINT], 0);
+
+    json_t *root = result_of(output), *class;
+    size_t i;
+    ck_assert_int_eq(json_integer_value(json_object_get(root, "samples")), SAMPLES);
+    ck_assert_double_eq(json_number_value(json_object_get(root, "accuracy")), accuracy);
+    ck_assert_double_eq(json_number_value(json_object_get(root, "top5_accuracy")), 1);
+    ck_assert_uint_eq(json_array_size(json_object_get(root, "classes")), CLASSES);
+    json_array_foreach(json_object_get(root, "classes"), i, class) right +=
+        json_number_value(json_object_get(class, "accuracy")) *
+        (double)json_integer_value(json_object_get(class, "targets"));
+    ck_assert_double_eq_tol(right / SAMPLES, accuracy, 1e-12);
+    json_decref(root);
+    checks_scratch_remove();
+}
+END_TEST
+
+START_TEST(predicts_in_the_order_of_the_samples)
+{
+    const char *output = place("one"), *other = place("three");
+    size_t size, other_size;
+    train();
+    run_job_well(patch("predict"), output, 1, &run);
+    run_job_well(patch("predict"), other, 3, &run);
+    char *npy = run_job_contents(output, "outputs.npy", &size);
+    char *same = run_job_contents(other, "outputs.npy", &other_size);
+    ck_assert_uint_eq(size, HEADER + SAMPLES * CLASSES * sizeof(float));
+    ck_assert_uint_eq(other_size, size);
+    ck_assert_int_eq(memcmp(npy, "\x93NUMPY\x01\x00\x76\x00", 10), 0);
+    ck_assert_ptr_nonnull(strstr(npy + 10, "'descr': '<f4', 'fortran_order': False"));
+    ck_assert_ptr_nonnull(strstr(npy + 10, "'shape': (20, 3, )"));
+    const float *a = (const float *)(npy + HEADER), *b = (const float *)(same + HEADER);
+    for (int i = 0; i < SAMPLES * CLASSES; i++)
+        ck_assert_msg(fabsf(a[i] - b[i]) <= 1e-6f, "element %d: %g, %g", i, a[i], b[i]);
+    ck_assert_ptr_nonnull(strstr(run.done.path, "/outputs.npy"));
+    free(npy);
+    free(same);
+    checks_scratch_remove();
+}
+END_TEST
+
+START_TEST(a_stop_leaves_no_half_of_the_outputs)
+{
+    const char *output = place("stopped");
+    train();
+    run_job(patch("predict"), output, 1, 2, &run);
+    ck_assert_int_eq(run.rc, ERR_CANCELLED);
+    ck_assert_ptr_nonnull(strstr(run.err.message, "after 2 of 3 batches"));
+    free(run_job_contents(output, "job.json", NULL));
+    static const char *const names[] = {"outputs.npy", "outputs.npy.new", "evaluation.json"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t size;
+        free(run_job_contents(output, names[i], &size));
+        ck_assert_msg(size == 0, "%s was left", names[i]);
+    }
+    checks_scratch_remove();
+}
+END_TEST
+
+START_TEST(weights_must_fit)
+{
+    train();
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{'train': {'mode': 'evaluate'},"
+             " 'model': {'init': {'weights': '%s/trained/job.json'}}}",
+             checks_scratch());
+    run_job(text, place("out"), 1, 0, &run);
+    ck_assert_int_eq(run.rc, ERR_WEIGHTS_INVALID);
+    ck_assert_str_eq(run.err.path, "/model/init/weights");
+    checks_scratch_remove();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("inference");
+    TCase *tcase = checks_case(suite, "inference", 60);
+    tcase_add_loop_test(tcase, evaluates_what_was_trained, 1, 4);
+    tcase_add_test(tcase, predicts_in_the_order_of_the_samples);
+    tcase_add_test(tcase, a_stop_leaves_no_half_of_the_outputs);
+    tcase_add_test(tcase, weights_must_fit);
+    return checks_run(suite);
+}
