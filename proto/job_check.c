@@ -238,14 +238,30 @@ static int check_embedding(const struct job_layer *layer, size_t index, struct e
     return check_one_input(layer, index, err);
 }
 
+static int check_selfattention(const struct job_layer *layer, size_t index, struct err *err)
+{
+    const struct layer_selfattention *attention = &layer->selfattention;
+    if (attention->embed_dim % attention->num_heads != 0)
+        return refuse_layer(err, index, "num_heads",
+                            "num_heads must divide embed_dim, found %lld heads of %lld",
+                            (long long)attention->num_heads, (long long)attention->embed_dim);
+    return check_one_input(layer, index, err);
+}
+
 /* NULL: check_one_input. */
 static int (*const layer_checks[LAYER_TYPE_COUNT])(const struct job_layer *layer, size_t index,
                                                    struct err *err) = {
-    [LAYER_CONV2D] = check_conv2d,       [LAYER_MAXPOOL2D] = check_maxpool2d,
-    [LAYER_AVGPOOL2D] = check_avgpool2d, [LAYER_ADD] = check_several,
-    [LAYER_MUL] = check_several,         [LAYER_CAT] = check_cat,
-    [LAYER_SOFTMAX] = check_softmax,     [LAYER_LOGSOFTMAX] = check_softmax,
-    [LAYER_RESHAPE] = check_reshape,     [LAYER_EMBEDDING] = check_embedding,
+    [LAYER_CONV2D] = check_conv2d,
+    [LAYER_MAXPOOL2D] = check_maxpool2d,
+    [LAYER_AVGPOOL2D] = check_avgpool2d,
+    [LAYER_ADD] = check_several,
+    [LAYER_MUL] = check_several,
+    [LAYER_CAT] = check_cat,
+    [LAYER_SOFTMAX] = check_softmax,
+    [LAYER_LOGSOFTMAX] = check_softmax,
+    [LAYER_RESHAPE] = check_reshape,
+    [LAYER_EMBEDDING] = check_embedding,
+    [LAYER_SELFATTENTION] = check_selfattention,
 };
 
 static int check_layers(const struct job *job, struct err *err)

@@ -39,6 +39,7 @@ enum layer_type {
     LAYER_EMBEDDING,
     LAYER_POSITIONALEMBEDDING,
     LAYER_SELECTLAST,
+    LAYER_SELFATTENTION,
     LAYER_TYPE_COUNT
 };
 
@@ -93,6 +94,11 @@ struct layer_embedding {
     int64_t num_embeddings, embedding_dim;
     int64_t padding_idx; /* from -num_embeddings on; INT64_MIN: none */
 };
+struct layer_selfattention {
+    int64_t num_heads, embed_dim; /* embed_dim 0: inferred */
+    double dropout;               /* of the attention weights */
+    bool causal, bias;
+};
 struct layer_positionalembedding {
     int64_t num_embeddings;
 };
@@ -120,6 +126,7 @@ struct job_layer {
         struct layer_reshape reshape;
         struct layer_embedding embedding;
         struct layer_positionalembedding positionalembedding;
+        struct layer_selfattention selfattention;
     };
 };
 

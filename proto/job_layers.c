@@ -197,6 +197,22 @@ static const struct field positionalembedding_rows[] = {
     {0},
 };
 
+static const struct field selfattention_rows[] = {
+    {"num_heads", FIELD_INT, "Divides embed_dim", AT(job_layer, selfattention.num_heads), REQUIRED,
+     RANGE(1, DIM_MAX)},
+    {"embed_dim", FIELD_INT, "Inferred if left out", AT(job_layer, selfattention.embed_dim),
+     RANGE(1, DIM_MAX)},
+    {"causal", FIELD_BOOL, "A step sees itself and those before it alone",
+     AT(job_layer, selfattention.causal), DEFAULT("false")},
+    {"dropout", FIELD_NUMBER, "Share of the attention weights that become zero",
+     AT(job_layer, selfattention.dropout), DEFAULT("0"), REALS(0, 1)},
+    {"bias", FIELD_BOOL, "Learned biases of both projections", AT(job_layer, selfattention.bias),
+     DEFAULT("true")},
+    {"batch_first", FIELD_FIXED, "Tensors are [N, T, E] everywhere", DEFAULT("true")},
+    INIT_ROWS,
+    {0},
+};
+
 #define SPECTRAL_NORM LATER_KEYS({"spectral_norm", "spectral norms"})
 
 static const struct choice layers[] = {
@@ -224,6 +240,7 @@ static const struct choice layers[] = {
     {"Embedding", LAYER_EMBEDDING, embedding_rows, SPECTRAL_NORM},
     {"PositionalEmbedding", LAYER_POSITIONALEMBEDDING, positionalembedding_rows, NULL},
     {"SelectLast", LAYER_SELECTLAST, NULL, NULL},
+    {"SelfAttention", LAYER_SELFATTENTION, selfattention_rows, NULL},
     {0},
 };
 
@@ -234,9 +251,7 @@ static const struct choice layers[] = {
 
 static const struct field layer_rows[] = {
     {"type", FIELD_CHOICE, "PyTorch's name of the layer", AT(job_layer, type), REQUIRED,
-     .choices = layers,
-     LATER(LAYERS_LATER("LSTM"), LAYERS_LATER("GRU"), LAYERS_LATER("RNN"),
-           LAYERS_LATER("SelfAttention"))},
+     .choices = layers, LATER(LAYERS_LATER("LSTM"), LAYERS_LATER("GRU"), LAYERS_LATER("RNN"))},
     {"name", FIELD_LAYER_NAME, "Before the names of its parameters; its index if left out",
      AT(job_layer, name), COMPUTED, RANGE(1, LIMIT_NAME_BYTES)},
     {"inputs", FIELD_NAMES,

@@ -49,6 +49,13 @@ struct cat_attr { /* cat: where each input lies in the output */
     struct slice_attr part[NODE_MAX_IN];
 };
 
+struct attention_attr { /* attention, attention_grad */
+    int64_t heads;
+    bool causal;
+    double dropout;
+    int layer; /* keys the mask as dropout's does; its element is [head, query, key] */
+};
+
 struct embedding_attr {  /* embedding, embedding_weight_grad */
     int64_t padding_row; /* whose gradient is zero; -1: none */
 };

@@ -80,7 +80,7 @@ static int layer_norm_grad(struct build *build, const struct node *node,
     if (input_grad == NULL)
         return err->code;
     in_grad[0] = node->in[0]->needs_grad ? input_grad : NULL;
-    for (int i = 1; i <= 2 && node->in[i] != NULL; i++) {
+    for (int i = 1; i <= 2 && node->in[i] != NULL && node->in[i]->needs_grad; i++) {
         struct value *gradient = build_gradient(build, node->in[i], err);
         if (gradient == NULL)
             return err->code;

@@ -3,7 +3,23 @@
 #include <math.h>
 
 #include "engine/ops/grad.h"
+#include "engine/ops/linear.h"
 #include "engine/ops/registry.h"
+
+int linear_apply(struct build *build, struct value *x, struct value *weight, struct value *bias,
+                 struct value **ret_out, struct err *err)
+{
+    struct shape shape = x->shape;
+    struct node *node = build_node(build, "linear", PHASE_FORWARD, NULL, 0, err);
+    if (node == NULL)
+        return err->code;
+    build_in(node, x);
+    build_in(node, weight);
+    build_in(node, bias);
+    shape.dim[shape.rank - 1] = weight->shape.dim[0];
+    *ret_out = build_out(build, node, shape, DTYPE_F32, err);
+    return *ret_out == NULL ? err->code : 0;
+}
 
 static int linear_build(struct build *build, const struct job_layer *layer, struct value *const *in,
                         int n_in, struct value **ret_out, struct err *err)
@@ -31,15 +47,7 @@ static int linear_build(struct build *build, const struct job_layer *layer, stru
         if (bias == NULL)
             return err->code;
     }
-    struct node *node = build_node(build, "linear", PHASE_FORWARD, NULL, 0, err);
-    if (node == NULL)
-        return err->code;
-    build_in(node, in[0]);
-    build_in(node, weight);
-    build_in(node, bias);
-    shape.dim[shape.rank - 1] = args->out_features;
-    *ret_out = build_out(build, node, shape, DTYPE_F32, err);
-    return *ret_out == NULL ? err->code : 0;
+    return linear_apply(build, in[0], weight, bias, ret_out, err);
 }
 
 static int linear_grad(struct build *build, const struct node *node, struct value *const *out_grad,

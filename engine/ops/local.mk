@@ -3,6 +3,7 @@ engine_libengine_a_SOURCES += \
 	%D%/adam.c \
 	%D%/adaptive_avg_pool2d.c \
 	%D%/add.c \
+	%D%/attention.c \
 	%D%/attr.h \
 	%D%/avg_pool2d.c \
 	%D%/batch_norm.c \
@@ -20,6 +21,7 @@ engine_libengine_a_SOURCES += \
 	%D%/grad.h \
 	%D%/layer_norm.c \
 	%D%/linear.c \
+	%D%/linear.h \
 	%D%/loss.c \
 	%D%/loss.h \
 	%D%/max_pool2d.c \

@@ -32,6 +32,7 @@ static const struct op_def *const layers[LAYER_TYPE_COUNT] = {
     [LAYER_EMBEDDING] = &op_embedding,
     [LAYER_POSITIONALEMBEDDING] = &op_positional_embedding,
     [LAYER_SELECTLAST] = &op_select_last,
+    [LAYER_SELFATTENTION] = &op_attention,
 };
 
 static const struct loss_def *const losses[] = {

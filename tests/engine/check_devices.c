@@ -29,6 +29,13 @@ static const char *const models[] = {
     "{'type': 'Embedding', 'num_embeddings': 7, 'embedding_dim': 6, 'padding_idx': -1},"
     "{'type': 'PositionalEmbedding', 'num_embeddings': 8}, {'type': 'LayerNorm'},"
     "{'type': 'SelectLast'}, {'type': 'Linear', 'out_features': 3}]",
+    "'input': {'shape': [5], 'dtype': 'int64'}, 'layers': ["
+    "{'type': 'Embedding', 'name': 'x', 'num_embeddings': 7, 'embedding_dim': 6},"
+    "{'type': 'LayerNorm', 'name': 'frozen'},"
+    "{'type': 'SelfAttention', 'name': 'a', 'num_heads': 2, 'causal': true, 'dropout': 0.2},"
+    "{'type': 'Add', 'name': 'y', 'inputs': ['x', 'a']},"
+    "{'type': 'SelfAttention', 'num_heads': 3, 'bias': false}, {'type': 'SelectLast'},"
+    "{'type': 'Linear', 'out_features': 3}], 'freeze': ['frozen']",
 };
 enum { N_MODELS = sizeof models / sizeof models[0] };
 

@@ -316,6 +316,20 @@ static const struct unary_row {
      {4, {1, 2, 3, 3}},
      0,
      -1},
+    {"attention",
+     "attention_grad",
+     &(const struct attention_attr){2, false, 0, 0},
+     {3, {2, 5, 12}},
+     {3, {2, 5, 4}},
+     1,
+     SAVED_INPUT},
+    {"attention",
+     "attention_grad",
+     &(const struct attention_attr){1, true, 0.4, 2},
+     {3, {2, 4, 9}},
+     {3, {2, 4, 3}},
+     1,
+     SAVED_INPUT},
     {"relu", "relu_grad", NULL, {2, {3, 5}}, {2, {3, 5}}, 1, 0},
     {"dropout",
      "dropout_grad",
@@ -346,9 +360,10 @@ START_TEST(unary)
     struct probe y = {.node.attr = r->attr}, g = y;
     add_in(&y, r->x), add_out(&y, r->y), add_out(&y, r->y);
     run(r->op, &y);
-    add_in(&g, r->y), add_out(&g, r->x);
+    struct shape saved = r->saved == SAVED_INPUT ? r->x : r->y;
+    add_in(&g, r->at_direction == 0 ? r->y : saved), add_out(&g, r->x);
     if (r->saved != -1) {
-        add_in(&g, r->y);
+        add_in(&g, r->at_direction == 0 ? saved : r->y);
         set_copy(&g, 1 - r->at_direction, r->saved == SAVED_INPUT ? y.in[0] : y.out[r->saved]);
     }
     set_direction(&g, r->at_direction);

@@ -90,6 +90,72 @@ static void select_last_row(int row)
 }
 ALL_ROWS(select_last, select_rows)
 
+/* SelfAttention's core */
+
+static const struct attention_row {
+    int64_t n, steps, size;
+    struct attention_attr attr; /* heads, causal, dropout, layer */
+} attention_rows[] = {
+    {1, 1, 1, {1, false, 0, 0}},     {1, 1, 6, {3, true, 0, 0}},     {2, 5, 6, {2, false, 0, 0}},
+    {3, 7, 33, {3, true, 0, 0}},     {2, 64, 32, {4, false, 0, 0}},  {2, 65, 48, {3, true, 0, 0}},
+    {1, 200, 40, {5, true, 0, 0}},   {1, 300, 16, {1, false, 0, 0}}, {2, 9, 8, {2, true, 0.3, 4}},
+    {2, 70, 24, {2, false, 0.5, 1}}, {1, 5, 4, {1, false, 1, 1}},
+};
+
+static void attention_row(int row)
+{
+    const struct attention_row *r = &attention_rows[row];
+    struct shape y = SHAPE(r->n, r->steps, r->size), qkv = SHAPE(r->n, r->steps, 3 * r->size);
+    struct kernel_test eval = {.op = "attention", .attr = &r->attr};
+    eval.step = (struct step){.seed = 11, .number = 5, .first_sample = 60};
+    eval.in[0] = kernel_test_activation(qkv);
+    eval.out[0] = kernel_test_activation(y);
+    struct kernel_test forward = eval;
+    kernel_test_arrivals(&eval);
+    forward.out[1] = kernel_test_activation(SHAPE(r->n, r->attr.heads, r->steps));
+    kernel_test_run(&forward);
+    struct kernel_test grad = {.op = "attention_grad", .attr = &r->attr, .step = forward.step};
+    grad.in[0] = grad.out[0] = kernel_test_activation(qkv);
+    grad.in[1] = kernel_test_activation(y);
+    grad.in[2] = forward.out[0];
+    grad.in[3] = forward.out[1];
+    for (int i = 2; i <= 3; i++) {
+        grad.in[i].memory = NULL;
+        grad.in[i].layout = NULL;
+    }
+    kernel_test_run(&grad);
+    forward.out[0].reference = forward.out[1].reference = NULL; /* grad's now */
+    kernel_test_done(&grad);
+    kernel_test_done(&forward);
+}
+ALL_ROWS(attention, attention_rows)
+
+/* Two chunks of a batch draw the mask that the whole batch draws: a sample's output is its own. */
+START_TEST(attention_chunks)
+{
+    static const struct attention_attr attr = {2, true, 0.5, 1};
+    struct kernel_test whole = {.op = "attention", .attr = &attr};
+    whole.step = (struct step){.seed = 2, .number = 9, .first_sample = 30};
+    whole.in[0] = (struct tensor){.shape = SHAPE(3, 4, 12), .fill = FILL_ZERO};
+    whole.in[0].fill = FILL_POSITIVE;
+    whole.out[0] = kernel_test_activation(SHAPE(3, 4, 4));
+    kernel_test_run(&whole);
+    struct kernel_test last = whole;
+    float x[4 * 12];
+    for (int i = 0; i < 4 * 12; i++)
+        x[i] = (float)whole.in[0].reference[2 * 4 * 12 + i];
+    last.override = x;
+    last.step.first_sample = 32;
+    last.in[0] = (struct tensor){.shape = SHAPE(1, 4, 12), .fill = FILL_POSITIVE};
+    last.out[0] = kernel_test_activation(SHAPE(1, 4, 4));
+    kernel_test_run(&last);
+    ck_assert_mem_eq((float *)whole.out[0].memory + 2 * 4 * 4, last.out[0].memory,
+                     4 * 4 * sizeof(float));
+    kernel_test_done(&whole);
+    kernel_test_done(&last);
+}
+END_TEST
+
 /* What indexes memory is refused, with the sample and the value, also where a loader let it pass.
  */
 static void check_refused(const char *op, struct shape a, struct shape b, void *in_a, void *in_b,
@@ -122,6 +188,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {embedding, positional, select_last, integers_out_of_range};
+    const TTest *const tests[] = {embedding, positional,       select_last,
+                                  attention, attention_chunks, integers_out_of_range};
     return kernel_test_main("sequences", tests, ROWS(tests));
 }

@@ -81,6 +81,17 @@ MODELS = {
             linear("fc", CLASSES),
         ],
     },
+    "attention": {
+        "shape": [7, 4],
+        "layers": [
+            linear("embed", 6),
+            {"type": "SelfAttention", "name": "causal", "num_heads": 2, "causal": True},
+            {"type": "Mul", "name": "gated", "inputs": ["embed", "causal"]},
+            {"type": "SelfAttention", "name": "full", "num_heads": 3, "bias": False},
+            {"type": "SelectLast"},
+            linear("fc", CLASSES),
+        ],
+    },
 }
 
 
@@ -117,7 +128,17 @@ class PositionalEmbedding(nn.Embedding):
 
 class SelectLast(nn.Module):
     def forward(self, x, lengths):
-        return x[torch.arange(x.shape[0]), lengths - 1]
+        return x[torch.arange(x.shape[0]), lengths - 1] if lengths is not None else x[:, -1]
+
+
+class SelfAttention(nn.MultiheadAttention):
+    def __init__(self, embed_dim, num_heads, causal=False, bias=True):
+        super().__init__(embed_dim, num_heads, bias=bias, batch_first=True)
+        self.causal = causal
+
+    def forward(self, x):
+        mask = torch.ones(x.shape[1], x.shape[1]).triu(1).bool() if self.causal else None
+        return super().forward(x, x, x, need_weights=False, attn_mask=mask)[0]
 
 
 OURS = {
@@ -126,12 +147,14 @@ OURS = {
     "Cat": Cat,
     "PositionalEmbedding": PositionalEmbedding,
     "SelectLast": SelectLast,
+    "SelfAttention": SelfAttention,
 }
 INFERRED = {
     "Linear": lambda x: {"in_features": x.shape[-1]},
     "Conv2d": lambda x: {"in_channels": x.shape[1]},
     "LayerNorm": lambda x: {"normalized_shape": x.shape[-1]},
     "PositionalEmbedding": lambda x: {"embedding_dim": x.shape[-1]},
+    "SelfAttention": lambda x: {"embed_dim": x.shape[-1]},
 }
 
 
@@ -156,6 +179,8 @@ class Model(nn.Module):
     def run(self, x, inputs_only=False):
         if self.lengths:
             x, lengths = x[:, :-1], x[:, -1]
+        else:
+            lengths = None
         outputs, before = {"input": x}, x
         for name, sources in self.steps:
             inputs = [outputs[source] for source in sources] if sources else [before]

@@ -23,4 +23,6 @@ EXTRA_DIST += \
 	tests/golden/planes-inputs.idx tests/golden/planes-targets.idx tests/golden/planes-initial.safetensors \
 	tests/golden/planes.json tests/golden/planes-1-final.safetensors tests/golden/planes-2-final.safetensors \
 	tests/golden/tokens-inputs.idx tests/golden/tokens-targets.idx tests/golden/tokens-lengths.idx tests/golden/tokens-initial.safetensors \
-	tests/golden/tokens.json tests/golden/tokens-1-final.safetensors tests/golden/tokens-2-final.safetensors
+	tests/golden/tokens.json tests/golden/tokens-1-final.safetensors tests/golden/tokens-2-final.safetensors \
+	tests/golden/attention-inputs.idx tests/golden/attention-targets.idx tests/golden/attention-initial.safetensors \
+	tests/golden/attention.json tests/golden/attention-1-final.safetensors tests/golden/attention-2-final.safetensors

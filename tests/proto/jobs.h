@@ -63,6 +63,8 @@ static const char jobs_full[] =
     "\"sum\"]},"
     "{\"type\": \"Embedding\", \"num_embeddings\": 5, \"embedding_dim\": 2, \"padding_idx\": -1},"
     "{\"type\": \"PositionalEmbedding\", \"num_embeddings\": 3}, {\"type\": \"SelectLast\"},"
+    "{\"type\": \"SelfAttention\", \"num_heads\": 2, \"embed_dim\": 8, \"causal\": true,"
+    " \"dropout\": 0.5, \"bias\": false},"
     "{\"type\": \"Cat\", \"dim\": 2, \"inputs\": [\"1\", \"sum\"]}],"
     "\"init\": {\"seed\": 0, \"weights\": \"w.safetensors\", \"strict\": false, \"fresh\": "
     "[\"9\"]},"

@@ -2,6 +2,7 @@
 check_LIBRARIES += tests/ref/libref.a
 tests_ref_libref_a_SOURCES = \
 	tests/ref/activation.c \
+	tests/ref/attention.c \
 	tests/ref/avg_pool.c \
 	tests/ref/batch_norm.c \
 	tests/ref/cat.c \

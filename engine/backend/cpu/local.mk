@@ -4,6 +4,7 @@ engine_libengine_a_SOURCES += \
 	%D%/adam.c \
 	%D%/adaptive_avg_pool2d.c \
 	%D%/argmax.c \
+	%D%/attention.c \
 	%D%/avg_pool2d.c \
 	%D%/batch_norm.c \
 	%D%/cat.c \

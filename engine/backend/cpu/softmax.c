@@ -12,10 +12,7 @@
 #include "engine/base/team.h"
 #include "engine/ops/attr.h"
 
-enum {
-    COLUMNS = 64, /* that are normalised side by side */
-    LANES = 16
-};
+enum { COLUMNS = 64 }; /* that are normalised side by side */
 
 /* Of a forward a is x; of a gradient a is y and b is gy. */
 struct softmax {
@@ -24,30 +21,12 @@ struct softmax {
     int64_t n, inner;
 };
 
-/* The largest element; a NaN may be passed over: the sum of the exponentials will not. */
-VECTOR_INLINE float row_max(const float *x, int64_t n)
-{
-    float lane[LANES], largest = -INFINITY;
-    for (int k = 0; k < LANES; k++)
-        lane[k] = -INFINITY;
-    int64_t whole = n - n % LANES;
-    for (int64_t i = 0; i < whole; i += LANES)
-#pragma omp simd
-        for (int k = 0; k < LANES; k++)
-            lane[k] = x[i + k] > lane[k] ? x[i + k] : lane[k];
-    for (int64_t i = whole; i < n; i++)
-        largest = x[i] > largest ? x[i] : largest;
-    for (int k = 0; k < LANES; k++)
-        largest = lane[k] > largest ? lane[k] : largest;
-    return largest;
-}
-
 VECTOR_CLONES static void softmax_row(const struct softmax *s, int64_t at)
 {
     const float *x = s->a + at;
     float *y = s->out + at;
     int64_t n = s->n;
-    float largest = row_max(x, n), sum = 0;
+    float largest = vector_max(x, n), sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < n; i++) {
         y[i] = vector_exp(x[i] - largest);
@@ -64,7 +43,7 @@ VECTOR_CLONES static void log_softmax_row(const struct softmax *s, int64_t at)
     const float *x = s->a + at;
     float *y = s->out + at;
     int64_t n = s->n;
-    float largest = row_max(x, n), sum = 0;
+    float largest = vector_max(x, n), sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < n; i++)
         sum += vector_exp(x[i] - largest);

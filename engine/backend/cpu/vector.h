@@ -7,6 +7,7 @@
 #ifndef ENGINE_BACKEND_CPU_VECTOR_H
 #define ENGINE_BACKEND_CPU_VECTOR_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -38,6 +39,26 @@ VECTOR_INLINE float vector_exp(float x)
     bits = (bits << 23) + 0x3f800000;
     memcpy(&power, &bits, sizeof power);
     return p * power;
+}
+
+enum { VECTOR_LANES = 16 };
+
+/* The largest of n floats, -infinity of none. A NaN may be passed over. */
+VECTOR_INLINE float vector_max(const float *x, int64_t n)
+{
+    float lane[VECTOR_LANES], largest = -INFINITY;
+    int64_t whole = n - n % VECTOR_LANES;
+    for (int k = 0; k < VECTOR_LANES; k++)
+        lane[k] = -INFINITY;
+    for (int64_t i = 0; i < whole; i += VECTOR_LANES)
+#pragma omp simd
+        for (int k = 0; k < VECTOR_LANES; k++)
+            lane[k] = x[i + k] > lane[k] ? x[i + k] : lane[k];
+    for (int64_t i = whole; i < n; i++)
+        largest = x[i] > largest ? x[i] : largest;
+    for (int k = 0; k < VECTOR_LANES; k++)
+        largest = lane[k] > largest ? lane[k] : largest;
+    return largest;
 }
 
 #endif
