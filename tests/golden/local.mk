@@ -4,6 +4,17 @@ TESTS += tests/golden/check_golden
 tests_golden_check_golden_SOURCES = tests/golden/check_golden.c
 tests_golden_check_golden_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_golden_check_golden_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/golden/check_learning
+TESTS += tests/golden/check_learning
+tests_golden_check_learning_SOURCES = tests/golden/check_learning.c tests/engine/run_job.c tests/engine/run_job.h
+tests_golden_check_learning_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_golden_check_learning_LDADD = $(ENGINE_TEST_LIBS)
+EXTRA_DIST += tests/golden/generate_learning.py
+EXTRA_DIST += \
+	tests/golden/learning.json tests/golden/learning.safetensors \
+	tests/golden/learning-mlp-initial.safetensors tests/golden/learning-norm-initial.safetensors \
+	tests/golden/learning-rows.idx tests/golden/learning-steps.idx \
+	tests/golden/learning-labels.idx tests/golden/learning-step-labels.idx tests/golden/learning-values.idx
 EXTRA_DIST += tests/golden/generate.py
 EXTRA_DIST += \
 	tests/golden/mlp-inputs.idx tests/golden/mlp-targets.idx tests/golden/mlp-initial.safetensors \

@@ -1,0 +1,142 @@
+/* Losses, optimizers and schedules against PyTorch: the cases of generate_learning.py, 50 steps
+ * each, trained here on one device and on several, whose chunks are unequal.
+ *
+ * Each tensor must agree to the case's tolerance in max|a-b| / max|b|, losses to ten times it, the
+ * learning rate to the digits that metrics.jsonl has. The paths in the documents are relative to
+ * tests/golden, where the test runs. */
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/base/safetensors.h"
+#include "tests/engine/run_job.h"
+#include "tests/lib/checks.h"
+
+enum { MAX_DEVICES = 3 };
+
+static json_t *cases; /* learning.json, read before the tests fork */
+
+static void check_number(const char *row, const json_t *object, const char *key, double wanted,
+                         double tolerance)
+{
+    double found = json_number_value(json_object_get(object, key));
+    ck_assert_msg(fabs(found - wanted) <= tolerance * fabs(wanted), "%s: %s is not %.9g", row, key,
+                  wanted);
+}
+
+static void compare_metrics(const char *output, const json_t *golden, double tolerance)
+{
+    char *text = run_job_contents(output, "metrics.jsonl", NULL), *rest = text;
+    const json_t *losses = json_object_get(golden, "losses"), *lr = json_object_get(golden, "lr");
+    size_t n = 0;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0'; n++) {
+        json_t *row = json_loads(line, 0, NULL);
+        check_number(line, row, "loss", json_number_value(json_array_get(losses, n)),
+                     10 * tolerance);
+        check_number(line, row, "lr", json_number_value(json_array_get(lr, n)), 2e-9);
+        json_decref(row);
+    }
+    ck_assert_uint_eq(n, json_array_size(losses));
+    free(text);
+}
+
+static void compare_floats(const char *name, const float *a, const float *b, size_t n,
+                           double tolerance)
+{
+    double worst = 0, largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+        largest = fmax(largest, fabs((double)b[i]));
+    }
+    ck_assert_msg(worst <= tolerance * largest, "%s: differs by %.3g of at most %.3g", name, worst,
+                  largest);
+}
+
+static void compare_weights(const char *output, const char *name, double tolerance)
+{
+    struct safetensors *ours, *wanted;
+    struct err err = ERR_INIT;
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/weights.safetensors", output);
+    ck_assert_msg(safetensors_open(path, &ours, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(safetensors_open("learning.safetensors", &wanted, &err), 0);
+    for (size_t i = 0; i < safetensors_count(ours); i++) {
+        const struct safetensor *x = safetensors_at(ours, i);
+        snprintf(path, sizeof path, "%s/%s", name, x->name);
+        const struct safetensor *y = safetensors_find(wanted, path);
+        ck_assert_msg(y != NULL && shape_equal(&x->shape, &y->shape), "%s", path);
+        if (y->dtype == DTYPE_F32)
+            compare_floats(path, x->data, y->data, y->bytes / sizeof(float), tolerance);
+        else
+            ck_assert_mem_eq(x->data, y->data, y->bytes);
+    }
+    safetensors_close(ours);
+    safetensors_close(wanted);
+}
+
+static bool runs_on(const json_t *golden, int n_devices)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(golden, "devices"), i, entry)
+    {
+        if (json_integer_value(entry) == n_devices)
+            return true;
+    }
+    return false;
+}
+
+static void check_case(const json_t *golden, int n_devices)
+{
+    static struct run_job run;
+    struct job *job = NULL;
+    struct err err = ERR_INIT;
+    char output[PATH_MAX];
+    int rc = job_from_json(json_object_get(golden, "job"), &job, &err);
+    ck_assert_msg(rc == 0, "%s: %s", err.path, err.message);
+    snprintf(output, sizeof output, "%s/%s-%d", checks_scratch(), job->name, n_devices);
+    run_job_parsed(job, output, n_devices, 0, &run);
+    ck_assert_msg(run.rc == 0, "%s: %s: %s", job->name, run.err.path, run.err.message);
+    double tolerance = json_number_value(json_object_get(golden, "tolerance"));
+    compare_metrics(output, golden, tolerance);
+    compare_weights(output, job->name, tolerance);
+    job_free(job);
+}
+
+/* One test a case: all of its numbers of devices. */
+START_TEST(learning)
+{
+    for (int n = 1; n <= MAX_DEVICES; n++)
+        if (runs_on(json_array_get(cases, (size_t)_i), n))
+            check_case(json_array_get(cases, (size_t)_i), n);
+}
+END_TEST
+
+int main(void)
+{
+    const char *source = getenv("srcdir");
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s/tests/golden", source != NULL ? source : ".");
+    if (chdir(folder) != 0) {
+        perror(folder);
+        return EXIT_FAILURE;
+    }
+    json_error_t error;
+    cases = json_load_file("learning.json", 0, &error);
+    if (cases == NULL) {
+        fprintf(stderr, "%s: %s\n", error.source, error.text);
+        return EXIT_FAILURE;
+    }
+    checks_scratch(); /* one for all of the forked tests */
+    Suite *suite = suite_create("learning");
+    TCase *tcase = checks_case(suite, "pytorch", 60);
+    tcase_add_loop_test(tcase, learning, 0, (int)json_array_size(cases));
+    int status = checks_run(suite);
+    checks_scratch_remove();
+    json_decref(cases);
+    return status;
+}
