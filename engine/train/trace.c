@@ -1,6 +1,7 @@
 /* trace.c: see trace.h. */
 #include "engine/train/trace.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,29 @@ void trace_batch(const struct trainer_config *config, const struct prepared *pre
         if (result->replicas[i].samples > 0)
             say_sizes(config, prepared->model, "In Model", result->replicas[i].samples);
     say_sizes(config, prepared->model, "Outside", batch->n);
+}
+
+static bool any_matches(const struct model *model, const char *pattern)
+{
+    for (size_t i = 0; i < model->n_variables; i++)
+        if (model->variables[i].kind == VARIABLE_PARAMETER &&
+            fnmatch(pattern, model->variables[i].name, 0) == 0)
+            return true;
+    return false;
+}
+
+void trace_unmatched(const struct trainer_config *config, const struct prepared *prepared)
+{
+    char line[LINE_BYTES];
+    const struct job_optimizer *optimizer = &config->job->optimizer;
+    for (size_t i = 0; i < optimizer->n_no_decay; i++) {
+        if (any_matches(prepared->model, optimizer->no_decay[i]))
+            continue;
+        snprintf(line, sizeof line,
+                 "warning: /optimizer/no_decay/%zu: no parameter's name matches \"%.128s\"", i,
+                 optimizer->no_decay[i]);
+        say(config, line);
+    }
 }
 
 /* ": cpu:6, cpu:7" */

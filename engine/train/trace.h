@@ -9,6 +9,8 @@ void trace_devices(const struct trainer_config *config);
 /* One batch: each chunk's sizes in device order, then the whole's. */
 void trace_batch(const struct trainer_config *config, const struct prepared *prepared,
                  const struct batch *batch, const struct strategy_result *result);
+/* A warning for each pattern of no_decay that no parameter's name matches. */
+void trace_unmatched(const struct trainer_config *config, const struct prepared *prepared);
 /* One warning for the batch sizes that leave devices without a chunk. */
 void trace_resting(const struct trainer_config *config, const struct prepared *prepared);
 

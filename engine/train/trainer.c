@@ -334,6 +334,7 @@ static int begin(struct trainer *trainer, struct err *err)
     send(trainer, &report);
     trace_devices(trainer->config);
     trace_resting(trainer->config, &trainer->prepared);
+    trace_unmatched(trainer->config, &trainer->prepared);
     trainer->started_time = trainer->saved_time = now();
     return 0;
 }

@@ -53,7 +53,11 @@ KILLED_BEFORE(remove, (const char *path), path)
 KILLED_BEFORE(unlink, (const char *path), path)
 KILLED_BEFORE(ftruncate, (int fd, off_t size), fd, size)
 
-#define PATCH "{'train': {'epochs': 3}, 'checkpoint': {'every': '2 steps'}}"
+/* An optimizer with all the state that there is, a rate that depends on the step. */
+#define PATCH                                                                                      \
+    "{'train': {'epochs': 3, 'clip_grad_norm': 1}, 'checkpoint': {'every': '2 steps'},"            \
+    " 'optimizer': {'type': 'RMSprop', 'lr': 0.01, 'centered': true},"                             \
+    " 'schedule': {'type': 'CosineAnnealingLR', 'T_max': 9, 'warmup_steps': 3}}"
 
 /* Runs the job in a process of its own that is killed at its n-th call (0: never). Returns whether
  * it was; a job that fails otherwise fails the test. */
@@ -166,7 +170,7 @@ START_TEST(killed_again_and_again)
     const struct place whole = place("whole", 0), output = place("hunted", 0);
     int kills = 0;
     run_killed(whole.path, 0, 0);
-    while (run_killed(output.path, 50, 0))
+    while (run_killed(output.path, 80, 0))
         ck_assert_int_lt(++kills, 100);
     ck_assert_int_gt(kills, 2);
     ck_same_run(whole.path, output.path);
@@ -178,7 +182,7 @@ START_TEST(killed_while_stopping)
 {
     const struct place whole = place("whole", 0);
     run_killed(whole.path, 0, 0);
-    for (long n = 40; n < 80; n += 10) {
+    for (long n = 40; n < 120; n += 10) {
         const struct place output = place("stopped", n);
         run_killed(output.path, n, 3);
         run_killed(output.path, 0, 0);

@@ -269,3 +269,11 @@ TESTS += tests/engine/check_inference
 tests_engine_check_inference_SOURCES = tests/engine/check_inference.c tests/engine/run_job.c tests/engine/run_job.h
 tests_engine_check_inference_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_inference_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_tuning
+TESTS += tests/engine/check_tuning
+tests_engine_check_tuning_SOURCES = \
+	tests/engine/check_tuning.c \
+	tests/engine/idx_files.c tests/engine/idx_files.h \
+	tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_tuning_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_tuning_LDADD = $(ENGINE_TEST_LIBS)

@@ -90,17 +90,30 @@ static bool runs_on(const json_t *golden, int n_devices)
     return false;
 }
 
-static void check_case(const json_t *golden, int n_devices)
+static void run_to(struct job *job, int64_t steps, int n_devices, const char *output)
 {
     static struct run_job run;
-    struct job *job = NULL;
-    struct err err = ERR_INIT;
-    char output[PATH_MAX];
-    int rc = job_from_json(json_object_get(golden, "job"), &job, &err);
-    ck_assert_msg(rc == 0, "%s: %s", err.path, err.message);
-    snprintf(output, sizeof output, "%s/%s-%d", checks_scratch(), job->name, n_devices);
+    job->train.max_steps = steps;
     run_job_parsed(job, output, n_devices, 0, &run);
     ck_assert_msg(run.rc == 0, "%s: %s: %s", job->name, run.err.path, run.err.message);
+}
+
+/* In one run, and in two, of which the second goes on where the first ended: the same bits. */
+static void check_case(const json_t *golden, int n_devices)
+{
+    struct job *job = NULL;
+    struct err err = ERR_INIT;
+    char output[PATH_MAX], parted[PATH_MAX + 8];
+    int rc = job_from_json(json_object_get(golden, "job"), &job, &err);
+    ck_assert_msg(rc == 0, "%s: %s", err.path, err.message);
+    int64_t steps = job->train.max_steps;
+    snprintf(output, sizeof output, "%s/%s-%d", checks_scratch(), job->name, n_devices);
+    snprintf(parted, sizeof parted, "%s-parted", output);
+    run_to(job, steps, n_devices, output);
+    job->checkpoint.every = (struct job_every){EVERY_STEPS, steps / 2 + 2};
+    run_to(job, steps / 2 + 2, n_devices, parted);
+    run_to(job, steps, n_devices, parted);
+    run_job_same_file(output, parted, "weights.safetensors");
     double tolerance = json_number_value(json_object_get(golden, "tolerance"));
     compare_metrics(output, golden, tolerance);
     compare_weights(output, job->name, tolerance);
