@@ -18,12 +18,13 @@ static int read_states(const char *list, json_t *params, struct err *err)
 {
     json_t *states = json_array();
     while (*list != '\0') {
-        char name[32];
+        char name[32], allowed[STATE_LIST_SIZE];
         size_t n = strcspn(list, ",");
         snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), list);
         if (state_from_name(name) == STATE_COUNT) {
             json_decref(states);
-            return err_set(err, ERR_USAGE, "--state: there is no state '%s'", name);
+            return err_set(err, ERR_USAGE, "--state: there is no state '%s'; allowed are %s", name,
+                           state_list(allowed));
         }
         json_array_append_new(states, json_string(name));
         list += n + (list[n] == ',');

@@ -64,8 +64,8 @@ int conn_path(const char *option, char *buf, size_t size, struct err *err)
         given = "/run/traind/traind.sock";
     }
     if (strlen(given) >= size || strlen(given) >= sizeof((struct sockaddr_un){0}.sun_path))
-        return err_set(err, ERR_USAGE, "the socket's path is longer than an address can be: %s",
-                       given);
+        return err_set(err, ERR_USAGE, "the socket's path is longer than %zu bytes: %s",
+                       sizeof((struct sockaddr_un){0}.sun_path) - 1, given);
     strcpy(buf, given);
     return 0;
 }

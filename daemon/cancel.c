@@ -8,6 +8,7 @@
 #include "daemon/query.h"
 #include "daemon/store_thread.h"
 #include "proto/json.h"
+#include "proto/methods.h"
 
 enum { CANCEL_IDS = 1000, REASON_BYTES = 200 };
 
@@ -128,9 +129,9 @@ int cancel_call(struct daemon *daemon, struct call *call, struct err *err)
     size_t n = json_array_size(json_object_get(params, "ids"));
     const char *reason = json_string_value(json_object_get(params, "reason"));
     if (n == 0 || n > CANCEL_IDS)
-        return err_set(err, ERR_PARAMS, "ids: 1 to %d jobs", CANCEL_IDS);
+        return method_refuse(err, params, "ids", "1 to %d jobs", CANCEL_IDS);
     if (reason != NULL && strlen(reason) > REASON_BYTES)
-        return err_set(err, ERR_PARAMS, "reason: at most %d bytes", REASON_BYTES);
+        return method_refuse(err, params, "reason", "at most %d bytes", REASON_BYTES);
     struct cancel *cancel = calloc(1, sizeof *cancel);
     if (cancel == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");

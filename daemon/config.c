@@ -82,8 +82,6 @@ static int read_number(const char *option, const char *text, int min, int max, i
 static int set_path(char **field, const char *value, struct err *err)
 {
     char cwd[PATH_MAX];
-    if (value[0] == '\0')
-        return err_set(err, ERR_USAGE, "a path is empty");
     if (value[0] == '/')
         return set_text(field, value, err);
     if (getcwd(cwd, sizeof cwd) == NULL)
@@ -104,6 +102,8 @@ static int set_path(char **field, const char *value, struct err *err)
 #define PATH(function, field)                                                                      \
     static int function(struct config *config, const char *value, struct err *err)                 \
     {                                                                                              \
+        if (value[0] == '\0')                                                                      \
+            return err_set(err, ERR_USAGE, "--" #field ": the path is empty");                     \
         return set_path(&config->field, value, err);                                               \
     }
 

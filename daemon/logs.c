@@ -19,6 +19,7 @@
 #include "daemon/daemon.h"
 #include "daemon/statedir.h"
 #include "daemon/store_thread.h"
+#include "proto/methods.h"
 
 /* One chunk, read by a thread of libuv's pool. */
 struct chunk {
@@ -358,7 +359,7 @@ int logs_call(struct daemon *daemon, struct call *call, struct err *err)
     int64_t offset = json_integer_value(json_object_get(params, "offset"));
     bool follow = json_is_true(json_object_get(params, "follow"));
     if (offset < 0)
-        return err_set(err, ERR_PARAMS, "offset: it is not negative");
+        return method_refuse(err, params, "offset", "at least 0");
     if (follow && check_follows(call, err) != 0)
         return err->code;
     struct logs_request *request = calloc(1, sizeof *request);

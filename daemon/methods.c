@@ -133,7 +133,7 @@ void methods_call(struct daemon *daemon, struct call *call)
     struct err err = ERR_INIT;
     enum method method = method_find(call->request.method);
     if (method == METHOD_COUNT)
-        err_set(&err, ERR_METHOD, "there is no method \"%.64s\"", call->request.method);
+        method_unknown(call->request.method, &err);
     else if (method_check(method, call->request.params, &err) == 0)
         handle(daemon, method, call, &err);
     if (err.code != 0)

@@ -7,6 +7,7 @@
 #include "daemon/record.h"
 #include "daemon/store_thread.h"
 #include "proto/json.h"
+#include "proto/methods.h"
 
 enum { LIST_DEFAULT = 100, LIST_MAX = 1000 };
 
@@ -130,13 +131,14 @@ static int read_states(const json_t *names, unsigned *ret_states, struct err *er
 {
     size_t i;
     json_t *name;
+    char list[STATE_LIST_SIZE];
     unsigned states = 0;
     json_array_foreach(names, i, name)
     {
         enum job_state state = state_from_name(json_string_value(name));
         if (state == STATE_COUNT)
-            return err_set(err, ERR_PARAMS, "states: there is no state \"%.32s\"",
-                           json_string_value(name));
+            return err_set(err, ERR_PARAMS, "states: there is no state \"%.32s\"; allowed are %s",
+                           json_string_value(name), state_list(list));
         states |= 1u << state;
     }
     *ret_states = states;
@@ -153,9 +155,9 @@ static int read_filter(const json_t *params, struct store_filter *ret_filter, st
         .uid = user != NULL ? json_integer_value(user) : -1,
     };
     if (filter.limit < 1 || filter.limit > LIST_MAX)
-        return err_set(err, ERR_PARAMS, "limit: it has to be 1 to %d", LIST_MAX);
+        return method_refuse(err, params, "limit", "1 to %d", LIST_MAX);
     if (user != NULL && filter.uid < 0)
-        return err_set(err, ERR_PARAMS, "user: a uid is not negative");
+        return method_refuse(err, params, "user", "a uid, at least 0");
     int rc = read_states(json_object_get(params, "states"), &filter.states, err);
     if (rc == 0)
         *ret_filter = filter;

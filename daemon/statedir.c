@@ -41,8 +41,12 @@ static int check_owned(const char *path, struct err *err)
     struct stat st;
     if (lstat(path, &st) != 0)
         return err_errno(err, errno, "%s", path);
-    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
-        return err_set(err, ERR_IO, "%s: is not a directory of uid %u", path, (unsigned)geteuid());
+    if (!S_ISDIR(st.st_mode))
+        return err_set(err, ERR_IO, "%s: is %s; it has to be a directory", path,
+                       S_ISLNK(st.st_mode) ? "a symbolic link" : "not a directory");
+    if (st.st_uid != geteuid())
+        return err_set(err, ERR_IO, "%s: belongs to uid %u; it has to be of uid %u", path,
+                       (unsigned)st.st_uid, (unsigned)geteuid());
     if ((st.st_mode & 077) != 0)
         return err_set(err, ERR_IO, "%s: others can enter it (mode %o; it has to be 700)", path,
                        st.st_mode & 07777);
@@ -91,6 +95,8 @@ int statedir_open(const char *path, int *ret_fd, struct err *err)
         rc = check_owned(path, err);
     if (rc == 0)
         rc = make(jobs, 0700, err);
+    if (rc == 0)
+        rc = check_owned(jobs, err);
     return rc != 0 ? rc : take_lock(path, ret_fd, err);
 }
 

@@ -2,6 +2,7 @@
 #include "daemon/store_thread.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <uv.h>
 
 #include "daemon/log.h"
@@ -74,13 +75,18 @@ static int run_one(struct store *store, struct store_request *request, struct er
     return store_release(store, result == 0, err);
 }
 
+static bool is_writing(const struct queue *batch)
+{
+    bool write = false;
+    for (const struct store_request *r = batch->first; r != NULL; r = r->next)
+        write |= r->kind != STORE_READ;
+    return write;
+}
+
 /* Runs all of `batch` in one transaction. */
 static int run_batch(struct store *store, struct queue *batch, struct err *err)
 {
-    bool write = false;
-    for (struct store_request *r = batch->first; r != NULL; r = r->next)
-        write |= r->kind != STORE_READ;
-    int rc = store_begin(store, write, err);
+    int rc = store_begin(store, is_writing(batch), err);
     if (rc != 0)
         return rc;
     for (struct store_request *r = batch->first; rc == 0 && r != NULL; r = r->next)
@@ -144,19 +150,35 @@ static bool is_stopping(struct store_thread *t)
     return stopping;
 }
 
+/* A full disk stays full for hours, and a move is tried every second: one line when it begins
+ * (or the reason changes), one when it is over. */
+static void log_health(struct err *last, const struct err *now)
+{
+    if (now->code != 0 && strcmp(last->message, now->message) != 0)
+        log_error("the database cannot be written, and is tried again until it can: %s",
+                  now->message);
+    else if (now->code == 0 && last->code != 0)
+        log_info("the database can be written again");
+    *last = *now;
+}
+
 static void thread_main(void *arg)
 {
     struct store_thread *t = arg;
+    struct err health = ERR_INIT; /* of the last transaction that wrote */
     struct queue batch, finished;
     queue_init(&batch);
     queue_init(&finished);
     while (next_batch(t, &batch)) {
         struct err err = ERR_INIT;
-        if (run_batch(t->store, &batch, &err) == 0) {
+        bool writes = is_writing(&batch);
+        run_batch(t->store, &batch, &err);
+        if (writes)
+            log_health(&health, &err);
+        if (err.code == 0) {
             queue_append(&finished, &batch);
         } else {
             sort_out(t->store, &batch, &err, &finished);
-            log_error("a transaction failed: %s", err.message);
             if (is_stopping(t))
                 queue_append(&finished, &batch); /* recovery finds out at the next start */
         }

@@ -13,6 +13,7 @@
 #include "daemon/watch.h"
 #include "proto/job.h"
 #include "proto/json.h"
+#include "proto/methods.h"
 
 enum {
     UNFINISHED_MAX = 20000,        /* jobs, of everybody */
@@ -171,13 +172,13 @@ static int check_caller(struct daemon *daemon, const struct call *call, struct e
     return check_room(daemon, call->peer.uid, err);
 }
 
-static int check_texts(const char *cwd, const char *key, struct err *err)
+static int check_texts(const json_t *params, const char *cwd, const char *key, struct err *err)
 {
     if (cwd[0] != '/' || strlen(cwd) > LIMIT_PATH_BYTES)
-        return err_set(err, ERR_PARAMS, "cwd: it has to be an absolute path of at most %d bytes",
-                       LIMIT_PATH_BYTES);
+        return method_refuse(err, params, "cwd", "an absolute path of at most %d bytes",
+                             LIMIT_PATH_BYTES);
     if (key != NULL && (key[0] == '\0' || strlen(key) > KEY_BYTES))
-        return err_set(err, ERR_PARAMS, "key: it has to be 1 to %d bytes", KEY_BYTES);
+        return method_refuse(err, params, "key", "1 to %d bytes", KEY_BYTES);
     return 0;
 }
 
@@ -220,7 +221,7 @@ static int read_document(struct daemon *daemon, struct submission *submission, s
     const char *cwd = json_string_value(json_object_get(params, "cwd"));
     struct job *job;
     submission->key = json_string_value(json_object_get(params, "key"));
-    int rc = check_texts(cwd, submission->key, err);
+    int rc = check_texts(params, cwd, submission->key, err);
     if (rc == 0)
         rc = job_from_json(document, &job, err);
     if (rc != 0)

@@ -8,6 +8,7 @@
 #include "daemon/query.h"
 #include "daemon/store_thread.h"
 #include "proto/json.h"
+#include "proto/methods.h"
 
 enum { WAIT_IDS = 1000 };
 
@@ -99,9 +100,9 @@ int wait_call(struct daemon *daemon, struct call *call, struct err *err)
     size_t n = json_array_size(json_object_get(params, "ids"));
     double timeout_s = timeout != NULL ? json_number_value(timeout) : -1;
     if (n == 0 || n > WAIT_IDS)
-        return err_set(err, ERR_PARAMS, "ids: 1 to %d jobs", WAIT_IDS);
+        return method_refuse(err, params, "ids", "1 to %d jobs", WAIT_IDS);
     if (timeout != NULL && !(timeout_s >= 0 && timeout_s <= 1e9))
-        return err_set(err, ERR_PARAMS, "timeout: seconds from 0 to 1e9");
+        return method_refuse(err, params, "timeout", "seconds from 0 to 1e9");
     struct wait *wait = calloc(1, sizeof *wait);
     if (wait == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");

@@ -8,6 +8,7 @@
 #include "daemon/query.h"
 #include "daemon/record.h"
 #include "daemon/store_thread.h"
+#include "proto/methods.h"
 
 struct watch {
     int64_t *ids; /* n_ids > 0: only these */
@@ -295,9 +296,9 @@ static int read_watch(const json_t *params, struct watch **ret_watch, struct err
     const json_t *user = json_object_get(params, "user");
     size_t n = json_array_size(ids);
     if (n > WATCH_IDS || (ids != NULL && n == 0))
-        return err_set(err, ERR_PARAMS, "ids: 1 to %d jobs", WATCH_IDS);
+        return method_refuse(err, params, "ids", "1 to %d jobs", WATCH_IDS);
     if (user != NULL && json_integer_value(user) < 0)
-        return err_set(err, ERR_PARAMS, "user: a uid is not negative");
+        return method_refuse(err, params, "user", "a uid, at least 0");
     struct watch *watch = calloc(1, sizeof *watch);
     if (watch == NULL || (n > 0 && (watch->ids = calloc(n, sizeof *watch->ids)) == NULL)) {
         watch_free(watch);
@@ -316,7 +317,7 @@ int watch_call(struct daemon *daemon, struct call *call, struct err *err)
     const json_t *since = json_object_get(call->request.params, "since");
     struct watch *watch = NULL;
     if (since != NULL && json_integer_value(since) < 0)
-        return err_set(err, ERR_PARAMS, "since: a seq is not negative");
+        return method_refuse(err, call->request.params, "since", "a seq, at least 0");
     int rc = read_watch(call->request.params, &watch, err);
     if (rc != 0)
         return rc;

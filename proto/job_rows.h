@@ -27,7 +27,7 @@
 #define JOB_INTS_MAX 10000 /* entries of FIELD_INTS */
 #define NAMED_MOST 1000    /* names in freeze, fresh: each is looked for in every layer */
 #define PATH_MOST (LIMIT_PATH_BYTES - 1) /* without the NUL that the kernel counts */
-#define REAL_MAX DBL_MAX
+#define REAL_MAX FLT_MAX                 /* all that is computed with is float32 */
 
 extern const struct object_def job_layer_object;      /* of struct job_layer */
 extern const struct object_def job_layer_init_object; /* of struct layer_init */

@@ -27,7 +27,8 @@ bool job_always(const struct field *field, const void *base)
     return true;
 }
 
-/* "from 1 to 6", "of at least 1": as far as the bounds are ours and not the type's. */
+/* "from 1 to 6", "of at least 1": a bound that nobody meets by chance is named to who exceeds it
+ * (refuse_excess). */
 const char *job_int_range(const struct field *field, char buf[static 64])
 {
     if (field->imax < COUNT_MAX)
@@ -50,10 +51,24 @@ static void int_expect(const struct field *field, char *buf, size_t size)
              field->flags & FIELD_NULL ? ", or null" : "");
 }
 
+static int refuse_excess(struct job_parser *parser, const struct field *field, const json_t *value,
+                         const char *most)
+{
+    char found[96];
+    return err_at(parser->err, ERR_JOB_INVALID, parser->path, "%s must be at most %s, found %s",
+                  field->name, most, json_describe(value, found));
+}
+
 static int int_parse(struct job_parser *parser, const struct field *field, const json_t *value,
                      void *base)
 {
     bool none = field->flags & FIELD_NULL && json_is_null(value);
+    char most[32];
+    if (field->imax >= COUNT_MAX && json_is_integer(value) &&
+        json_integer_value(value) > field->imax) {
+        snprintf(most, sizeof most, "%" PRId64, field->imax);
+        return refuse_excess(parser, field, value, most);
+    }
     if (!none && !job_int_fits(field, value))
         return job_parser_refuse(parser, field, value);
     *(int64_t *)job_at(field, base) = none ? INT64_MIN : json_integer_value(value);
@@ -84,7 +99,7 @@ const char *job_number_range(const struct field *field, char buf[static 64])
     else if (field->dmin > -REAL_MAX)
         snprintf(buf, 64, " of at least %g", field->dmin);
     else
-        buf[0] = '\0';
+        snprintf(buf, 64, " within float32's range");
     return buf;
 }
 
@@ -105,6 +120,12 @@ static void number_expect(const struct field *field, char *buf, size_t size)
 static int number_parse(struct job_parser *parser, const struct field *field, const json_t *value,
                         void *base)
 {
+    char most[32];
+    if (field->dmax >= REAL_MAX && json_is_number(value) &&
+        json_number_value(value) > field->dmax) {
+        snprintf(most, sizeof most, "%g", field->dmax);
+        return refuse_excess(parser, field, value, most);
+    }
     if (!job_number_fits(field, value))
         return job_parser_refuse(parser, field, value);
     *(double *)job_at(field, base) = json_number_value(value);
@@ -153,14 +174,16 @@ static json_t *bool_dump(const struct field *field, const void *base)
     return json_boolean(*(const bool *)job_in(field, base));
 }
 
-/* Control characters would reach terminals, logs and line-based files. */
+/* Control characters (C1's, which some terminals obey, are 0xc2 0x80 to 0x9f) would reach
+ * terminals, logs and line-based files. */
 static bool is_text(const struct field *field, const json_t *value)
 {
     size_t size = json_string_length(value);
     if (!json_is_string(value) || size < (size_t)field->imin || size > (size_t)field->imax)
         return false;
     for (const char *s = json_string_value(value); *s != '\0'; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f ||
+            ((unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0))
             return false;
     return true;
 }

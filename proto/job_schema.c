@@ -11,8 +11,8 @@
 #include "proto/job_rows.h"
 #include "proto/json.h"
 
-#define PLAIN_CHAR "[^\\u0000-\\u001f\\u007f]"
-#define NAME_PART "[^.\\u0000-\\u001f\\u007f]+"
+#define PLAIN_CHAR "[^\\u0000-\\u001f\\u007f-\\u009f]"
+#define NAME_PART "[^.\\u0000-\\u001f\\u007f-\\u009f]+"
 
 static json_t *object_schema(const struct object_def *def);
 
@@ -31,14 +31,10 @@ static json_t *int_schema(const struct field *field)
 
 static json_t *number_schema(const struct field *field)
 {
-    json_t *schema = typed("number");
-    if (field->dmin > -REAL_MAX)
-        schema = json_put(schema, field->flags & FIELD_ABOVE ? "exclusiveMinimum" : "minimum",
-                          job_number_value(field->dmin));
-    if (field->dmax < REAL_MAX)
-        schema = json_put(schema, field->flags & FIELD_BELOW ? "exclusiveMaximum" : "maximum",
-                          job_number_value(field->dmax));
-    return schema;
+    const char *least = field->flags & FIELD_ABOVE ? "exclusiveMinimum" : "minimum";
+    const char *most = field->flags & FIELD_BELOW ? "exclusiveMaximum" : "maximum";
+    json_t *schema = json_put(typed("number"), least, job_number_value(field->dmin));
+    return json_put(schema, most, job_number_value(field->dmax));
 }
 
 static json_t *bool_schema(const struct field *field)

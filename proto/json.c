@@ -49,7 +49,11 @@ int json_load_nested(const char *text, size_t size, size_t depth, int code, json
         /* jansson calls a string that it could not allocate a syntax error. */
         if (errno == ENOMEM)
             return err_set(err, ERR_NOMEM, "out of memory while reading JSON");
-        return err_set(err, code, "line %d, column %d: %s", error.line, error.column, error.text);
+        /* jansson's own sentence names a flag of its interface. */
+        return err_set(err, code, "line %d, column %d: %s", error.line, error.column,
+                       json_error_code(&error) == json_error_null_character
+                           ? "\\u0000 is not allowed in a string"
+                           : error.text);
     }
     *ret_root = root;
     return 0;

@@ -1,6 +1,7 @@
 #include "proto/methods.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,37 +71,33 @@ static bool is_object(const json_t *value)
     return json_is_object(value);
 }
 
-static bool is_list(const json_t *value, bool (*is_entry)(const json_t *))
-{
-    bool all = json_is_array(value);
-    for (size_t i = 0; all && i < json_array_size(value); i++)
-        all = is_entry(json_array_get(value, i));
-    return all;
-}
-
-static bool is_strings(const json_t *value)
-{
-    return is_list(value, is_string);
-}
-
-static bool is_integers(const json_t *value)
-{
-    return is_list(value, is_integer);
-}
-
 static const struct {
-    const char *name;    /* for programs, in server.describe */
-    const char *allowed; /* for people */
-    bool (*is)(const json_t *value);
+    const char *name;                /* for programs, in server.describe */
+    const char *allowed;             /* for people */
+    bool (*is)(const json_t *value); /* a list: each of its entries */
+    bool list;
 } types[] = {
-    [PARAM_STRING] = {"string", "a string", is_string},
-    [PARAM_INT] = {"integer", "an integer", is_integer},
-    [PARAM_NUMBER] = {"number", "a number", is_number},
-    [PARAM_BOOL] = {"boolean", "true or false", is_boolean},
-    [PARAM_OBJECT] = {"object", "an object", is_object},
-    [PARAM_STRINGS] = {"strings", "a list of strings", is_strings},
-    [PARAM_INTS] = {"integers", "a list of integers", is_integers},
+    [PARAM_STRING] = {"string", "a string", is_string, false},
+    [PARAM_INT] = {"integer", "an integer", is_integer, false},
+    [PARAM_NUMBER] = {"number", "a number", is_number, false},
+    [PARAM_BOOL] = {"boolean", "true or false", is_boolean, false},
+    [PARAM_OBJECT] = {"object", "an object", is_object, false},
+    [PARAM_STRINGS] = {"strings", "a list of strings", is_string, true},
+    [PARAM_INTS] = {"integers", "a list of integers", is_integer, true},
 };
+
+/* What keeps `value` from being of this type: itself or the first wrong entry; NULL: nothing. */
+static const json_t *find_wrong(enum param_type type, const json_t *value)
+{
+    if (!types[type].list)
+        return types[type].is(value) ? NULL : value;
+    if (!json_is_array(value))
+        return value;
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!types[type].is(json_array_get(value, i)))
+            return json_array_get(value, i);
+    return NULL;
+}
 
 const struct method_def *method_def(enum method method)
 {
@@ -145,6 +142,30 @@ static int refuse_param(const struct method_def *def, const char *name, struct e
                    def->name, list);
 }
 
+int method_unknown(const char *name, struct err *err)
+{
+    const char *known[METHOD_COUNT];
+    for (int i = 0; i < METHOD_COUNT; i++)
+        known[i] = methods[i].name;
+    const char *nearest = json_nearest(name, known, METHOD_COUNT);
+    if (nearest != NULL)
+        return err_set(err, ERR_METHOD, "there is no method \"%.64s\"; did you mean \"%s\"?", name,
+                       nearest);
+    return err_set(err, ERR_METHOD, "there is no method \"%.64s\"; server.describe lists them",
+                   name);
+}
+
+int method_refuse(struct err *err, const json_t *params, const char *name, const char *format, ...)
+{
+    char allowed[128], found[96];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(allowed, sizeof allowed, format, args);
+    va_end(args);
+    return err_set(err, ERR_PARAMS, "%s must be %s, found %s", name, allowed,
+                   json_describe(json_object_get(params, name), found));
+}
+
 int method_check(enum method method, const json_t *params, struct err *err)
 {
     const struct method_def *def = &methods[method];
@@ -156,9 +177,11 @@ int method_check(enum method method, const json_t *params, struct err *err)
         char found[96];
         if (param == NULL)
             return refuse_param(def, name, err);
-        if (!types[param->type].is(value))
-            return err_set(err, ERR_PARAMS, "%s of %s must be %s, found %s", name, def->name,
-                           types[param->type].allowed, json_describe(value, found));
+        const json_t *wrong = find_wrong(param->type, value);
+        if (wrong != NULL)
+            return err_set(err, ERR_PARAMS, "%s of %s must be %s, found %s%s", name, def->name,
+                           types[param->type].allowed, json_describe(wrong, found),
+                           wrong != value ? " in it" : "");
     }
     for (size_t i = 0; i < def->n_params; i++)
         if (def->params[i].required && json_object_get(params, def->params[i].name) == NULL)

@@ -49,6 +49,12 @@ struct method_def {
 const struct method_def *method_def(enum method method);
 /* METHOD_COUNT if there is none. */
 enum method method_find(const char *name);
+/* Errors: ERR_METHOD, naming the nearest. */
+int method_unknown(const char *name, struct err *err);
+/* "NAME must be FORMAT, found …": a parameter that is there and of the right type, but of a wrong
+ * value. Returns ERR_PARAMS. */
+int method_refuse(struct err *err, const json_t *params, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Checks names, types and required ones. Errors: ERR_PARAMS naming the parameter (and the nearest
  * known). */
 int method_check(enum method method, const json_t *params, struct err *err);

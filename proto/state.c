@@ -1,5 +1,6 @@
 #include "proto/state.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -19,6 +20,15 @@ const char *state_name(enum job_state state)
 bool state_ended(enum job_state state)
 {
     return states[state].ended;
+}
+
+const char *state_list(char buf[static STATE_LIST_SIZE])
+{
+    size_t used = 0;
+    for (int i = 0; i < STATE_COUNT; i++)
+        used += (size_t)snprintf(buf + used, STATE_LIST_SIZE - used, "%s%s", i > 0 ? ", " : "",
+                                 states[i].name);
+    return buf;
 }
 
 enum job_state state_from_name(const char *name)

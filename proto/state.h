@@ -26,6 +26,9 @@ enum job_state {
 
 const char *state_name(enum job_state state);
 bool state_ended(enum job_state state);
+/* All names, "held, queued, …". */
+enum { STATE_LIST_SIZE = 128 };
+const char *state_list(char buf[static STATE_LIST_SIZE]);
 /* STATE_COUNT if `name` is none. */
 enum job_state state_from_name(const char *name);
 

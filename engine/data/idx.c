@@ -28,6 +28,13 @@ struct reader {
     int64_t file_bytes;
 };
 
+/* zlib's sentence without its name of the file, "<fd:3>: ". */
+static const char *reason_of(const char *reason)
+{
+    const char *end = strstr(reason, ">: ");
+    return reason[0] == '<' && end != NULL ? end + strlen(">: ") : reason;
+}
+
 /* Exactly `bytes`, or an error: `part` is what they are. */
 static int read_exactly(struct reader *reader, void *to, size_t bytes, const char *part,
                         struct err *err)
@@ -51,7 +58,7 @@ static int read_exactly(struct reader *reader, void *to, size_t bytes, const cha
                            part);
         if (n < 0)
             return err_set(err, ERR_DATA_INVALID, "%s: the gz data is broken: %s", reader->path,
-                           reason);
+                           reason_of(reason));
         if (n == 0)
             return err_set(err, ERR_DATA_INVALID, "%s: ends in the %s: %zu of %zu bytes are there",
                            reader->path, part, done, bytes);
@@ -148,7 +155,7 @@ static int check_end(struct reader *reader, const struct array *idx, struct err 
                        "%s: the gz data is cut off: the file ends in its check sum", reader->path);
     if (n < 0)
         return err_set(err, ERR_DATA_INVALID, "%s: the gz data is broken: %s", reader->path,
-                       reason);
+                       reason_of(reason));
     return 0;
 }
 

@@ -1,4 +1,5 @@
 /* The command line, the state directory and the socket file. */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,8 @@ START_TEST(wrong_lines)
         {"--user --cpu-devices 65", "from 1 to 64"},
         {"--user --cpu-devices 2x", "\"2x\""},
         {"--user --grace -1", "from 1 to 3600"},
+        {"--user --state=", "--state: the path is empty"},
+        {"--user --shim=", "--shim: the path is empty"},
         {"--user now", "unexpected argument \"now\""},
         {"--user --frobnicate", "traind --help"},
         {"--user --group no-such-group", "no group \"no-such-group\""},
@@ -156,6 +159,32 @@ START_TEST(a_lock_that_outlives_its_daemon_by_a_moment_is_waited_for)
 }
 END_TEST
 
+static void ck_refuses(const char *state, const char *why)
+{
+    int fd;
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(statedir_open(state, &fd, &err), ERR_IO);
+    ck_assert_msg(strstr(err.message, why) != NULL, "%s", err.message);
+}
+
+START_TEST(the_state_directory_is_a_directory)
+{
+    char path[PATH_MAX], jobs[PATH_MAX + 8];
+    int fd;
+    struct err err = ERR_INIT;
+    snprintf(path, sizeof path, "%s/link", checks_scratch());
+    ck_assert_int_eq(symlink(checks_scratch(), path), 0);
+    ck_refuses(path, "link: is a symbolic link; it has to be a directory");
+    snprintf(path, sizeof path, "%s/state", checks_scratch());
+    ck_assert_int_eq(statedir_open(path, &fd, &err), 0);
+    statedir_close(fd);
+    snprintf(jobs, sizeof jobs, "%s/jobs", path);
+    ck_assert_int_eq(rmdir(jobs), 0);
+    close(open(jobs, O_WRONLY | O_CREAT, 0600));
+    ck_refuses(path, "jobs: is not a directory; it has to be a directory");
+}
+END_TEST
+
 /* ── The socket file ── */
 
 static struct config config_at(const char *name)
@@ -253,6 +282,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, NULL, teardown);
     tcase_add_test(tcase, the_state_directory_is_ours_alone);
     tcase_add_test(tcase, a_lock_that_outlives_its_daemon_by_a_moment_is_waited_for);
+    tcase_add_test(tcase, the_state_directory_is_a_directory);
     tcase_add_test(tcase, a_stale_socket_is_replaced_and_a_live_one_is_not);
     tcase_add_test(tcase, a_file_in_the_sockets_place_is_left_alone);
     tcase_add_test(tcase, a_directory_that_others_can_write_to_is_refused);

@@ -307,6 +307,30 @@ static void wait_for(uv_loop_t *loop, const struct insertion *insertion)
         uv_run(loop, UV_RUN_ONCE);
 }
 
+/* Standard error goes into a file from here on; its text, when all is done. */
+static const char *said(bool begin)
+{
+    static char text[4096];
+    static FILE *file;
+    if (begin) {
+        file = tmpfile();
+        ck_assert_ptr_nonnull(file);
+        dup2(fileno(file), STDERR_FILENO);
+        return "";
+    }
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    return text;
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+        n++;
+    return n;
+}
+
 START_TEST(on_a_full_disk_moves_wait_and_reads_go_on)
 {
     static struct insertion first, move, write, read;
@@ -324,6 +348,7 @@ START_TEST(on_a_full_disk_moves_wait_and_reads_go_on)
     wait_for(&loop, &first);
     snprintf(wal, sizeof wal, "%s-wal", path);
     ck_assert_int_eq(stat(wal, &st), 0);
+    said(true);
     set_file_limit((rlim_t)st.st_size);
     submit(thread, &move, STORE_MUST);
     submit(thread, &write, STORE_WRITE);
@@ -336,6 +361,9 @@ START_TEST(on_a_full_disk_moves_wait_and_reads_go_on)
     set_file_limit(RLIM_INFINITY);
     wait_for(&loop, &move);
     ck_assert_int_eq(move.base.err.code, 0);
+    /* The read made the thread try the move again: that was not told a second time. */
+    ck_assert_int_eq(count_of(said(false), "cannot be written"), 1);
+    ck_assert_int_eq(count_of(said(false), "can be written again"), 1);
     store_thread_stop(thread, on_closed, &closed);
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_loop_close(&loop);

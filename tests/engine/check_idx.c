@@ -150,7 +150,8 @@ START_TEST(gz_cut_anywhere)
     for (size_t cut = 2; cut < n; cut += cut + 20 < n && cut > 20 ? 37 : 1)
         ck_says(fault(idx_file("cut.gz", packed, cut), ERR_DATA_INVALID), "the gz data is cut off");
     packed[n / 2] ^= 0x55;
-    ck_says(fault(idx_file("bad.gz", packed, n), ERR_DATA_INVALID), "the gz data is broken");
+    ck_says(fault(idx_file("bad.gz", packed, n), ERR_DATA_INVALID),
+            "bad.gz: the gz data is broken: in"); /* without zlib's "<fd:3>: " */
 }
 END_TEST
 

@@ -175,7 +175,7 @@ static bool matches(const json_t *keyword, const json_t *schema, const json_t *v
     if (!json_is_string(value))
         return true;
     snprintf(pattern, sizeof pattern, "%s", json_string_value(keyword));
-    while (replace(pattern, sizeof pattern, "\\u0000-\\u001f\\u007f", "[:cntrl:]"))
+    while (replace(pattern, sizeof pattern, "\\u0000-\\u001f\\u007f-\\u009f", "[:cntrl:]"))
         continue;
     replace(pattern, sizeof pattern, "(?!input$)", "");
     ck_assert_int_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);

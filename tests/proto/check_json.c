@@ -19,7 +19,7 @@ static const struct {
     {"[9223372036854775808]", "too big integer"},
     {"[-9223372036854775809]", "too big negative integer"},
     {"[\"\xff\"]", "unable to decode byte 0xff"},
-    {"[\"a\\u0000b\"]", "\\u0000 is not allowed"},
+    {"[\"a\\u0000b\"]", "\\u0000 is not allowed in a string"},
     {"{\"a\\u0000b\": 1}", "NUL byte in object key"},
     {"[\"\\ud800\"]", "invalid Unicode"},
     {"[1] x", "end of file expected"},

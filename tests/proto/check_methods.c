@@ -31,10 +31,11 @@ static const struct {
     {METHOD_JOB_LIST, "{\"zebra\": 3}", "allowed are states, user, limit, cursor"},
     {METHOD_JOB_LIST, "{\"states\": [\"running\"], \"limit\": 2}", NULL},
     {METHOD_JOB_LIST, "{\"states\": \"running\"}", "must be a list of strings"},
-    {METHOD_JOB_LIST, "{\"states\": [1]}", "must be a list of strings"},
+    {METHOD_JOB_LIST, "{\"states\": [1]}", "a list of strings, found the number 1 in it"},
     {METHOD_JOB_WAIT, "{\"ids\": [1, 2], \"any\": true, \"timeout\": 1.5}", NULL},
     {METHOD_JOB_WAIT, "{\"ids\": [1, 2], \"timeout\": 1}", NULL},
-    {METHOD_JOB_WAIT, "{\"ids\": [1, \"2\"]}", "must be a list of integers, found a list of 2"},
+    {METHOD_JOB_WAIT, "{\"ids\": [1, \"2\"]}",
+     "must be a list of integers, found the string \"2\" in it"},
     {METHOD_JOB_WAIT, "{\"ids\": [1], \"any\": 1}", "must be true or false, found the number 1"},
     {METHOD_JOB_WAIT, "{\"ids\": [1], \"timeout\": null}", "must be a number, found null"},
     {METHOD_JOB_SUBMIT, "{\"job\": {}, \"cwd\": \"/\", \"dry_run\": true}", NULL},
@@ -54,6 +55,27 @@ START_TEST(params_are_checked)
     }
     ck_assert_int_eq(rc, ERR_PARAMS);
     ck_assert_msg(strstr(err.message, rows[_i].fragment) != NULL, "%s", err.message);
+}
+END_TEST
+
+START_TEST(an_unknown_method_names_the_nearest)
+{
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(method_unknown("job.cancle", &err), ERR_METHOD);
+    ck_assert_str_eq(err.message,
+                     "there is no method \"job.cancle\"; did you mean \"job.cancel\"?");
+    ck_assert_int_eq(method_unknown("frobnicate", &err), ERR_METHOD);
+    ck_assert_str_eq(err.message, "there is no method \"frobnicate\"; server.describe lists them");
+}
+END_TEST
+
+START_TEST(a_refused_value_is_told_with_what_is_allowed)
+{
+    struct err err = ERR_INIT;
+    json_t *params = json_pack("{s:i}", "limit", 0);
+    ck_assert_int_eq(method_refuse(&err, params, "limit", "1 to %d", 1000), ERR_PARAMS);
+    ck_assert_str_eq(err.message, "limit must be 1 to 1000, found the number 0");
+    json_decref(params);
 }
 END_TEST
 
@@ -78,6 +100,8 @@ int main(void)
     TCase *tcase = checks_case(suite, "methods", 0);
     tcase_add_test(tcase, names_go_both_ways);
     tcase_add_loop_test(tcase, params_are_checked, 0, sizeof rows / sizeof rows[0]);
+    tcase_add_test(tcase, an_unknown_method_names_the_nearest);
+    tcase_add_test(tcase, a_refused_value_is_told_with_what_is_allowed);
     tcase_add_test(tcase, describe_has_all);
     return checks_run(suite);
 }
