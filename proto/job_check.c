@@ -300,6 +300,11 @@ static int check_mode(const struct job *job, struct err *err)
         return err_at(err, ERR_JOB_INVALID, "/train",
                       "train needs \"epochs\" or \"max_steps\", and not both; found %s",
                       epochs ? "both" : "neither");
+    if (train->has_early_stop &&
+        (!job->data.has_validation || train->validate_every.unit == EVERY_NEVER))
+        return err_at(err, ERR_JOB_INVALID, "/train/early_stop",
+                      "early_stop needs validations: \"validation\" data, and a \"validate_every\" "
+                      "that is not \"never\"");
     if (!job->has_optimizer)
         return err_at(err, ERR_JOB_INVALID, "", "a job that trains needs \"optimizer\"");
     return 0;

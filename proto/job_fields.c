@@ -62,6 +62,15 @@ static const struct object_def model_object = {.what = "model",
                                                .one_of = {"input", "inputs"},
                                                .shorthand = &preset_shorthand};
 
+static const struct field early_stop_rows[] = {
+    {"patience", FIELD_INT, "Validations without a smaller loss until training stops",
+     AT(job_train, patience), REQUIRED, RANGE(1, COUNT_MAX)},
+    {0},
+};
+
+static const struct object_def early_stop_object = {.what = "early_stop",
+                                                    .fields = early_stop_rows};
+
 static const struct field train_rows[] = {
     {"epochs", FIELD_INT, "How often the data is gone through", AT(job_train, epochs),
      RANGE(1, COUNT_MAX)},
@@ -94,6 +103,10 @@ static const struct field train_rows[] = {
     {"validate_every", FIELD_EVERY, "\"1 epoch\", \"500 steps\", \"never\"",
      AT(job_train, validate_every), DEFAULT("\"1 epoch\""), RANGE(1, COUNT_MAX),
      .flags = FIELD_UNTIMED},
+    {"early_stop", FIELD_OBJECT,
+     "Stop when the validation loss stays; the best weights are best.safetensors",
+     .aux = offsetof(struct job_train, has_early_stop), .flags = FIELD_OPTIONAL,
+     .object = &early_stop_object},
     {"trace", FIELD_FLAGS, "What the log shows of each replica",
      .offset = offsetof(struct job_train, trace_shapes), DEFAULT("[]"),
      CHOICES(OPTION("shapes", 0))},
@@ -103,8 +116,7 @@ static const struct field train_rows[] = {
 static const struct object_def train_object = {
     .what = "train",
     .fields = train_rows,
-    .later = LATER_KEYS({"early_stop", "early stops"}, {"output_device", "output devices"},
-                        {"record", "recorded tensors"})};
+    .later = LATER_KEYS({"output_device", "output devices"}, {"record", "recorded tensors"})};
 
 #define DEVICES_ROW(...)                                                                           \
     {                                                                                              \

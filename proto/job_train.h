@@ -79,7 +79,9 @@ struct job_train {
     struct job_segments checkpoint_activations;
     int64_t log_every;               /* steps; default 1 */
     struct job_every validate_every; /* default 1 epoch; the unit is never seconds */
-    bool trace_shapes;               /* "trace": ["shapes"] */
+    bool has_early_stop;
+    int64_t patience;  /* of early_stop: validations without a smaller loss */
+    bool trace_shapes; /* "trace": ["shapes"] */
 };
 
 #endif

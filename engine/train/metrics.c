@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +14,34 @@
 
 enum { ROW_BYTES = 256 + 32 * LIMIT_DEVICES };
 
+/* Takes a row's validation loss, if it has one. What decides is the number as it is written: a
+ * resume reads the same. */
+static void note_validation(struct metrics *metrics, int64_t step, const char *row)
+{
+    static const char key[] = "\"validation_loss\": ";
+    const char *at = strstr(row, key);
+    if (at == NULL)
+        return;
+    double loss = strtod(at + sizeof key - 1, NULL);
+    bool better = loss < metrics->best_loss;
+    metrics->validated_step = step;
+    metrics->since_best = better ? 0 : metrics->since_best + 1;
+    metrics->best_loss = better ? loss : metrics->best_loss;
+}
+
 /* Length of the rows that stay. The rows are our own, so their beginning is enough. */
-static int scan(FILE *stream, int64_t step, off_t *ret_bytes, int64_t *ret_validated,
+static int scan(struct metrics *metrics, FILE *stream, int64_t step, off_t *ret_bytes,
                 struct err *err)
 {
     char *line = NULL;
     size_t size = 0;
     ssize_t n;
     *ret_bytes = 0;
-    *ret_validated = 0;
     while ((n = getline(&line, &size, stream)) > 0 && line[n - 1] == '\n') {
         int64_t row_step;
         if (sscanf(line, "{\"step\": %" SCNd64 ",", &row_step) != 1 || row_step > step)
             break;
-        if (strstr(line, "\"validation_loss\"") != NULL)
-            *ret_validated = row_step;
+        note_validation(metrics, row_step, line);
         *ret_bytes += n;
     }
     int failed = n < 0 && !feof(stream) ? errno : 0;
@@ -41,7 +55,7 @@ static int cut(struct metrics *metrics, int64_t step, struct err *err)
     FILE *stream = fopen(metrics->path, "re");
     if (stream == NULL)
         return err_errno(err, errno, "cannot open %s", metrics->path);
-    int rc = scan(stream, step, &bytes, &metrics->validated_step, err);
+    int rc = scan(metrics, stream, step, &bytes, err);
     fclose(stream);
     if (rc == 0 && ftruncate(metrics->fd, bytes) < 0)
         rc = err_errno(err, errno, "cannot cut %s", metrics->path);
@@ -50,7 +64,7 @@ static int cut(struct metrics *metrics, int64_t step, struct err *err)
 
 int metrics_open(const char *output, int64_t step, struct metrics *ret_metrics, struct err *err)
 {
-    struct metrics metrics;
+    struct metrics metrics = {.best_loss = INFINITY};
     int rc = file_path(metrics.path, err, "%s/metrics.jsonl", output);
     if (rc != 0)
         return rc;
@@ -99,7 +113,7 @@ int metrics_write_validation(struct metrics *metrics, const struct metrics_valid
     n += snprintf(text + n, sizeof text - (size_t)n, "}\n");
     int rc = file_write(metrics->fd, text, (size_t)n, metrics->path, err);
     if (rc == 0)
-        metrics->validated_step = row->step;
+        note_validation(metrics, row->step, text);
     return rc;
 }
 

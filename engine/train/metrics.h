@@ -26,6 +26,8 @@ struct metrics {
     int fd; /* -1: not open */
     char path[LIMIT_PATH_BYTES];
     int64_t validated_step; /* of the last validation row; 0: none */
+    double best_loss;       /* the smallest validation loss, as its row shows it; INFINITY: none */
+    int64_t since_best;     /* validations after that */
 };
 
 /* Opens `output`/metrics.jsonl and drops every row after `step`, and a torn last one. Errors:

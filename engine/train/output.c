@@ -174,17 +174,26 @@ void output_abandon(struct output *output)
     output_close(output);
 }
 
+/* What a job writes beside its checkpoints. */
+static const char *const weights_names[] = {"weights.safetensors", "best.safetensors"};
+enum { N_WEIGHTS = sizeof weights_names / sizeof weights_names[0] };
+
 int output_keep(const struct output *output, const char *input, struct err *err)
 {
     char path[LIMIT_PATH_BYTES];
     struct stat read, written;
-    int rc = file_path(path, err, "%s/weights.safetensors", output->path);
-    if (rc == 0 && stat(input, &read) == 0 && stat(path, &written) == 0 &&
-        read.st_dev == written.st_dev && read.st_ino == written.st_ino)
-        rc = err_set(err, ERR_OUTPUT,
-                     "%s would be overwritten by the weights of this job: choose another output "
-                     "directory",
-                     input);
+    int rc = 0;
+    if (stat(input, &read) < 0)
+        return 0; /* who opens it says so */
+    for (int i = 0; rc == 0 && i < N_WEIGHTS; i++) {
+        rc = file_path(path, err, "%s/%s", output->path, weights_names[i]);
+        if (rc == 0 && stat(path, &written) == 0 && read.st_dev == written.st_dev &&
+            read.st_ino == written.st_ino)
+            rc = err_set(err, ERR_OUTPUT,
+                         "%s would be overwritten by the weights of this job: choose another "
+                         "output directory",
+                         input);
+    }
     return rc;
 }
 
@@ -192,10 +201,11 @@ int output_clear(const struct output *output, struct err *err)
 {
     char path[LIMIT_PATH_BYTES];
     int rc = checkpoint_clear(output->path, err);
-    if (rc == 0)
-        rc = file_path(path, err, "%s/weights.safetensors", output->path);
-    if (rc == 0 && unlink(path) < 0 && errno != ENOENT)
-        rc = output_errno(err, errno, "cannot remove", path);
+    for (int i = 0; rc == 0 && i < N_WEIGHTS; i++) {
+        rc = file_path(path, err, "%s/%s", output->path, weights_names[i]);
+        if (rc == 0 && unlink(path) < 0 && errno != ENOENT)
+            rc = output_errno(err, errno, "cannot remove", path);
+    }
     return rc;
 }
 

@@ -154,6 +154,18 @@ static int evaluate_now(struct trainer *trainer, struct err *err)
     return rc;
 }
 
+/* The weights of the smallest validation loss so far. */
+static int keep_best(struct trainer *trainer, struct err *err)
+{
+    char path[LIMIT_PATH_BYTES];
+    if (!trainer->job->train.has_early_stop || trainer->metrics.since_best > 0)
+        return 0;
+    int rc = file_path(path, err, "%s/best.safetensors", trainer->output.path);
+    return rc != 0
+               ? rc
+               : checkpoint_write_weights(trainer->strategy, trainer->prepared.model, path, err);
+}
+
 static int validate_if_due(struct trainer *trainer, struct err *err)
 {
     if (trainer->prepared.validation == NULL || trainer->step == 0 ||
@@ -173,7 +185,18 @@ static int validate_if_due(struct trainer *trainer, struct err *err)
         .loss = report.validation_loss,
         .accuracy = report.accuracy,
     };
-    return metrics_write_validation(&trainer->metrics, &row, err);
+    rc = metrics_write_validation(&trainer->metrics, &row, err);
+    return rc == 0 ? keep_best(trainer, err) : rc;
+}
+
+/* Training ends here when validations have not got better for long. Like all that happens between
+ * two steps it follows from what is recorded, so a resume decides the same. */
+static void stop_early(struct trainer *trainer)
+{
+    const struct job_train *train = &trainer->job->train;
+    if (train->has_early_stop && trainer->metrics.validated_step == trainer->step &&
+        trainer->metrics.since_best >= train->patience)
+        trainer->prepared.steps = trainer->step;
 }
 
 static int log_step(struct trainer *trainer, const struct step *step,
@@ -241,6 +264,7 @@ static int run_steps(struct trainer *trainer, struct err *err)
             rc = validate_if_due(trainer, err);
         if (rc == 0 && stopping(trainer))
             return cancel(trainer, err);
+        stop_early(trainer);
         if (rc == 0)
             rc = save_if_due(trainer, err);
         if (rc != 0 || trainer->step == trainer->prepared.steps)

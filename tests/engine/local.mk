@@ -277,3 +277,8 @@ tests_engine_check_tuning_SOURCES = \
 	tests/engine/run_job.c tests/engine/run_job.h
 tests_engine_check_tuning_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_tuning_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_early_stop
+TESTS += tests/engine/check_early_stop
+tests_engine_check_early_stop_SOURCES = tests/engine/check_early_stop.c tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_early_stop_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_early_stop_LDADD = $(ENGINE_TEST_LIBS)
