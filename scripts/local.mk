@@ -1,1 +1,1 @@
-EXTRA_DIST += scripts/build scripts/packages.sh scripts/quickstart scripts/test
+EXTRA_DIST += scripts/build scripts/fuzz scripts/packages.sh scripts/quickstart scripts/test

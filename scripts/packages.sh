@@ -1,7 +1,7 @@
 #!/bin/sh
 # Sourced: the Debian packages that each use of the tree needs, and how to install those that are missing.
 
-packages_of() # build|test|style
+packages_of() # build|test|style|fuzz
 {
     case $1 in
     build)
@@ -10,6 +10,7 @@ packages_of() # build|test|style
             libjpeg62-turbo-dev libpng-dev
         ;;
     test) echo check socat python3 python3-pytest ;;
+    fuzz) echo clang libclang-rt-dev ;;
     style) echo clang clang-format shellcheck git gawk ;;
     esac
 }

@@ -5,6 +5,7 @@ AM_TESTS_ENVIRONMENT = \
 	TRAIND_TEST_BUILD='$(abs_top_builddir)'; export TRAIND_TEST_BUILD; \
 	TRAIND_TEST_SOURCE='$(abs_top_srcdir)'; export TRAIND_TEST_SOURCE;
 include tests/lib/local.mk
+include tests/fuzz/local.mk
 if HAVE_CHECK
 include tests/proto/local.mk
 include tests/ref/local.mk
