@@ -325,7 +325,9 @@ static const struct {
     {"list x", "trainctl: list: there is a word too many: 'x'\n"},
     {"list --follow", "trainctl: list takes no --follow\n"},
     {"show x", "trainctl: 'x' is not a job's id: ids are numbers, as `trainctl list` shows them\n"},
-    {"list --state dancing", "trainctl: --state: there is no state 'dancing'; allowed are held, queued, starting, running, stopping, preempted, completed, failed, cancelled, timed_out, lost\n"},
+    {"list --state dancing",
+     "trainctl: --state: there is no state 'dancing'; allowed are held, queued, starting, running, "
+     "stopping, preempted, completed, failed, cancelled, timed_out, lost\n"},
 };
 
 START_TEST(wrong_usage)
