@@ -153,6 +153,10 @@ static int check_conv2d(const struct job_layer *layer, size_t index, struct err 
         return refuse_layer(err, index, "groups",
                             "groups must divide out_channels, found %lld groups of %lld channels",
                             (long long)conv->groups, (long long)conv->out_channels);
+    if (conv->padding[0] == PADDING_SAME && (conv->stride[0] != 1 || conv->stride[1] != 1))
+        return refuse_layer(err, index, "padding",
+                            "padding \"same\" needs a stride of 1, found %lld and %lld",
+                            (long long)conv->stride[0], (long long)conv->stride[1]);
     if (conv->in_channels % conv->groups != 0)
         return refuse_layer(err, index, "groups",
                             "groups must divide in_channels, found %lld groups of %lld channels",

@@ -22,7 +22,7 @@ enum field_kind {
     FIELD_CHOICE,     /* an enum or a bool: the value of a choice */
     FIELD_FLAGS,      /* a list of choices: the bools at offset + value */
     FIELD_FIXED,      /* nothing: a key with one legal value, the default */
-    FIELD_PAIR,       /* int64_t[2]: one integer for both, or two */
+    FIELD_PAIR,       /* int64_t[2]: one integer for both, or two; or a choice's value for both */
     FIELD_SHAPE,      /* struct job_shape */
     FIELD_NUMBERS,    /* struct job_numbers */
     FIELD_INTS,       /* struct job_ints */

@@ -47,6 +47,7 @@ struct layer_linear {
     int64_t out_features, in_features; /* in_features 0: inferred */
     bool bias;
 };
+enum { PADDING_SAME = -1 }; /* as much as the output needs to be as large as the input */
 struct layer_conv2d {
     int64_t out_channels, in_channels; /* in_channels 0: inferred */
     int64_t kernel_size[2], stride[2], padding[2], dilation[2];

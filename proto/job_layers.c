@@ -44,7 +44,7 @@ static const struct field conv2d_rows[] = {
     {"stride", FIELD_PAIR, "Height and width", AT(job_layer, conv2d.stride), DEFAULT("1"),
      RANGE(1, DIM_MAX)},
     {"padding", FIELD_PAIR, "Zeros around the input", AT(job_layer, conv2d.padding), DEFAULT("0"),
-     RANGE(0, DIM_MAX), LATER({"same", "paddings by name"}, {"valid", "paddings by name"})},
+     RANGE(0, DIM_MAX), CHOICES(OPTION("valid", 0), OPTION("same", PADDING_SAME))},
     {"dilation", FIELD_PAIR, "Distance of the kernel's elements", AT(job_layer, conv2d.dilation),
      DEFAULT("1"), RANGE(1, DIM_MAX)},
     {"groups", FIELD_INT, "Blocks of channels that do not mix", AT(job_layer, conv2d.groups),

@@ -12,12 +12,20 @@
 static void pair_expect(const struct field *field, char *buf, size_t size)
 {
     char range[64];
-    snprintf(buf, size, "an integer %s, or a list of two", job_int_range(field, range));
+    int used = snprintf(buf, size, "an integer %s, or a list of two", job_int_range(field, range));
+    for (const struct choice *c = field->choices; c != NULL && c->name != NULL; c++)
+        used += snprintf(buf + used, size - (size_t)used, ", or \"%s\"", c->name);
 }
 
 static int pair_parse(struct job_parser *parser, const struct field *field, const json_t *value,
                       void *base)
 {
+    for (const struct choice *c = field->choices; c != NULL && c->name != NULL; c++)
+        if (json_is_string(value) && strcmp(json_string_value(value), c->name) == 0) {
+            int64_t *both = job_at(field, base);
+            both[0] = both[1] = c->value;
+            return 0;
+        }
     const json_t *first = json_is_array(value) ? json_array_get(value, 0) : value;
     const json_t *second = json_is_array(value) ? json_array_get(value, 1) : value;
     if ((json_is_array(value) && json_array_size(value) != 2) || !job_int_fits(field, first) ||
@@ -37,6 +45,9 @@ static bool pair_given(const struct field *field, const void *base)
 static json_t *pair_dump(const struct field *field, const void *base)
 {
     const int64_t *pair = job_in(field, base);
+    for (const struct choice *c = field->choices; c != NULL && c->name != NULL; c++)
+        if (pair[0] == c->value && pair[0] < field->imin)
+            return json_string(c->name);
     if (pair[0] == pair[1])
         return json_integer(pair[0]);
     return json_pack("[I, I]", (json_int_t)pair[0], (json_int_t)pair[1]);

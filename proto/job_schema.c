@@ -102,7 +102,8 @@ static json_t *maybe_int_schema(const struct field *field)
 
 static json_t *pair_schema(const struct field *field)
 {
-    return either(int_schema(field), list_schema(int_schema(field), 2, 2));
+    json_t *numbers = either(int_schema(field), list_schema(int_schema(field), 2, 2));
+    return field->choices != NULL ? either(numbers, choice_schema(field)) : numbers;
 }
 
 static json_t *shape_schema(const struct field *field)

@@ -7,8 +7,9 @@
 
 #include "engine/graph/graph.h"
 
-struct conv2d_attr { /* conv2d, conv2d_input_grad, conv2d_weight_grad */
-    int64_t stride[2], padding[2], dilation[2];
+struct conv2d_attr {                            /* conv2d, conv2d_input_grad, conv2d_weight_grad */
+    int64_t stride[2], padding[2], dilation[2]; /* padding behind the last element: as much, or one
+                                                   more where the output's size asks for it */
     int64_t groups;
 };
 

@@ -29,13 +29,21 @@ static int check_channels(const struct build *build, const struct job_layer *lay
     return 0;
 }
 
+/* Before the first element. Behind the last one "same" has one more where the sum is odd, as in
+ * PyTorch: kernels see it by the output's size. */
+static int64_t padding_begin(const struct layer_conv2d *args, int i)
+{
+    bool same = args->padding[i] == PADDING_SAME;
+    return same ? args->dilation[i] * (args->kernel_size[i] - 1) / 2 : args->padding[i];
+}
+
 static int build_forward(struct build *build, const struct job_layer *layer, struct value *input,
                          struct value *weight, struct value *bias, const struct shape *output,
                          struct value **ret_out, struct err *err)
 {
     const struct layer_conv2d *args = &layer->conv2d;
     const struct conv2d_attr attr = {.stride = {args->stride[0], args->stride[1]},
-                                     .padding = {args->padding[0], args->padding[1]},
+                                     .padding = {padding_begin(args, 0), padding_begin(args, 1)},
                                      .dilation = {args->dilation[0], args->dilation[1]},
                                      .groups = args->groups};
     struct node *node = build_node(build, "conv2d", PHASE_FORWARD, &attr, sizeof attr, err);
@@ -56,6 +64,8 @@ static int conv2d_build(struct build *build, const struct job_layer *layer, stru
     struct shape output = in[0]->shape;
     int rc = check_channels(build, layer, &in[0]->shape, err);
     for (int i = 0; rc == 0 && i < 2; i++) {
+        if (args->padding[i] == PADDING_SAME)
+            continue;
         const struct window window = {args->kernel_size[i], args->stride[i], args->padding[i],
                                       args->dilation[i]};
         rc = window_check(build, layer, &in[0]->shape, i, &window, err);

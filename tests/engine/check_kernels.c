@@ -91,6 +91,31 @@ static void conv2d_weight_grad_row(int row)
 }
 ALL_ROWS(conv2d_weight_grad, conv_rows)
 
+/* PyTorch's "same": one more row or column of zeros behind the input than before it. */
+static const struct conv_row same_rows[] = {
+    {1, 1, 5, 5, 1, {2, 2}, {{1, 1}, {0, 0}, {1, 1}, 1}, true},
+    {2, 16, 7, 6, 32, {4, 2}, {{1, 1}, {1, 0}, {1, 1}, 1}, true},
+    {2, 6, 5, 9, 12, {2, 4}, {{1, 1}, {1, 1}, {3, 1}, 3}, false},
+    {1, 3, 3, 3, 4, {6, 8}, {{1, 1}, {2, 3}, {1, 1}, 1}, true},
+};
+
+static void conv2d_same_row(int row)
+{
+    const struct conv_row *r = &same_rows[row];
+    struct tensor x = kernel_test_activation(conv_x(r));
+    struct tensor y = kernel_test_activation(SHAPE(r->n, r->o, r->h, r->w));
+    struct tensor w = kernel_test_variable(conv_w(r), FILL_NORMAL);
+    struct kernel_test forward = {.op = "conv2d", .attr = &r->attr, .in = {x, w}, .out = {y}};
+    struct kernel_test input_grad = {
+        .op = "conv2d_input_grad", .attr = &r->attr, .in = {y, w}, .out = {x}};
+    struct kernel_test weight_grad = {
+        .op = "conv2d_weight_grad", .attr = &r->attr, .in = {x, y}, .out = {w}};
+    kernel_test_arrivals(&forward);
+    kernel_test_arrivals(&input_grad);
+    kernel_test_arrivals(&weight_grad);
+}
+ALL_ROWS(conv2d_same, same_rows)
+
 /* Linear */
 
 static const struct linear_row {
@@ -276,10 +301,9 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        allocations,        conv2d,     conv2d_input_grad,
-        conv2d_weight_grad, linear,     linear_input_grad,
-        linear_weight_grad, batch_norm, batch_norm_eval,
-        batch_norm_grad,
+        allocations, conv2d,          conv2d_input_grad, conv2d_weight_grad,
+        conv2d_same, linear,          linear_input_grad, linear_weight_grad,
+        batch_norm,  batch_norm_eval, batch_norm_grad,
     };
     return kernel_test_main("kernels", tests, ROWS(tests));
 }

@@ -17,8 +17,9 @@
 #include "tests/lib/checks.h"
 
 static const char *const cases[] = {
-    "mlp-plain",    "mlp-momentum", "mlp-nesterov", "mlp-mse", "cnn-plain", "cnn-momentum",
-    "cnn-nesterov", "activations",  "planes",       "tokens",  "attention", /* generate_layers.py */
+    "mlp-plain", "mlp-momentum", "mlp-nesterov", "mlp-mse",
+    "cnn-plain", "cnn-momentum", "cnn-nesterov", "activations",
+    "planes",    "same",         "tokens",       "attention", /* generate_layers.py */
 };
 enum { N_CASES = sizeof cases / sizeof cases[0], MAX_STEPS = 16 };
 static const double tolerance = 1e-5;

@@ -66,6 +66,16 @@ MODELS = {
             linear("fc", CLASSES),
         ],
     },
+    "same": {
+        "shape": [2, 5, 6],
+        "layers": [
+            {"type": "Conv2d", "name": "even", "out_channels": 3, "kernel_size": [2, 4], "padding": "same"},
+            {"type": "Conv2d", "name": "wide", "out_channels": 4, "kernel_size": 3, "dilation": [2, 3], "padding": "same"},
+            {"type": "Conv2d", "name": "valid", "out_channels": 4, "kernel_size": 2, "padding": "valid"},
+            {"type": "Flatten"},
+            linear("fc", CLASSES),
+        ],
+    },
     "tokens": {
         "shape": [7],
         "tokens": 11,

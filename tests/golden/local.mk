@@ -33,6 +33,8 @@ EXTRA_DIST += \
 	tests/golden/activations.json tests/golden/activations-1-final.safetensors tests/golden/activations-2-final.safetensors \
 	tests/golden/planes-inputs.idx tests/golden/planes-targets.idx tests/golden/planes-initial.safetensors \
 	tests/golden/planes.json tests/golden/planes-1-final.safetensors tests/golden/planes-2-final.safetensors \
+	tests/golden/same-inputs.idx tests/golden/same-targets.idx tests/golden/same-initial.safetensors \
+	tests/golden/same.json tests/golden/same-1-final.safetensors tests/golden/same-2-final.safetensors \
 	tests/golden/tokens-inputs.idx tests/golden/tokens-targets.idx tests/golden/tokens-lengths.idx tests/golden/tokens-initial.safetensors \
 	tests/golden/tokens.json tests/golden/tokens-1-final.safetensors tests/golden/tokens-2-final.safetensors \
 	tests/golden/attention-inputs.idx tests/golden/attention-targets.idx tests/golden/attention-initial.safetensors \

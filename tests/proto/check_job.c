@@ -230,6 +230,8 @@ static const struct {
     {"/model/layers/-", "{\"type\": \"Add\", \"inputs\": [\"fc\", \"fc\"]}"},
     {"/model/layers/0/groups", "32"},
     {"/model/layers/3/padding", "1"},
+    {"/model/layers/0/padding", "\"same\""},
+    {"/model/layers/0/padding", "\"valid\""},
     {"/model/layers/3", "{\"type\": \"Dropout\", \"p\": 1}"},
     {"/model/init", "{\"weights\": \"w.safetensors\", \"strict\": false}"},
     {"/parallel", NULL},

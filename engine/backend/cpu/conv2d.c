@@ -20,6 +20,16 @@ struct conv2d {
     const struct layout *weight; /* the variable, seen as oneDNN's GOIHW where there are groups */
 };
 
+/* What the last window needs behind the input, and at least as much as is before it. */
+static int64_t padding_end(const struct conv2d_attr *attr, const struct value *x,
+                           const struct value *w, const struct value *y, int i)
+{
+    int64_t extent = attr->dilation[i] * (w->shape.dim[2 + i] - 1) + 1;
+    int64_t end = (y->shape.dim[2 + i] - 1) * attr->stride[i] + extent - x->shape.dim[2 + i] -
+                  attr->padding[i];
+    return end > attr->padding[i] ? end : attr->padding[i];
+}
+
 static int conv2d_init(struct conv2d *conv, struct program *program, const struct value *x,
                        const struct value *w, const struct value *b, const struct value *y,
                        struct err *err)
@@ -36,6 +46,7 @@ static int conv2d_init(struct conv2d *conv, struct program *program, const struc
         .bias = b != NULL,
         .stride = attr->stride,
         .padding = attr->padding,
+        .padding_end = {padding_end(attr, x, w, y, 0), padding_end(attr, x, w, y, 1)},
         .dilation = attr->dilation,
     };
     conv->weight = layout_plain(program->arena, &weight, DTYPE_F32);

@@ -81,12 +81,12 @@ static dnnl_status_t convolution_op(dnnl_prop_kind_t kind, const struct convolut
     const dnnl_memory_desc_t *bias = c->bias ? &b : NULL;
     if (kind == dnnl_backward_data)
         return dnnl_dilated_convolution_backward_data_desc_init(
-            ret_op, direct, &x, &w, &y, c->stride, gaps, c->padding, c->padding);
+            ret_op, direct, &x, &w, &y, c->stride, gaps, c->padding, c->padding_end);
     if (kind == dnnl_backward_weights)
         return dnnl_dilated_convolution_backward_weights_desc_init(
-            ret_op, direct, &x, &w, bias, &y, c->stride, gaps, c->padding, c->padding);
+            ret_op, direct, &x, &w, bias, &y, c->stride, gaps, c->padding, c->padding_end);
     return dnnl_dilated_convolution_forward_desc_init(ret_op, kind, direct, &x, &w, bias, &y,
-                                                      c->stride, gaps, c->padding, c->padding);
+                                                      c->stride, gaps, c->padding, c->padding_end);
 }
 
 /* A backward's hint, as oneDNN wants it: the forward, whichever implementation that is. */

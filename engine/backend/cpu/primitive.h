@@ -16,6 +16,7 @@ struct convolution {
     struct shape w;    /* OIHW, or GOIHW where there are groups */
     bool bias;
     const int64_t *stride, *padding, *dilation; /* [2], PyTorch's */
+    dnnl_dims_t padding_end;                    /* [2], behind the last element */
 };
 
 /* kind: dnnl_forward_training, dnnl_backward_data or dnnl_backward_weights. All layouts but the
