@@ -1,8 +1,8 @@
 /* cpu.c: the CPU as a backend: a device is the cores of the thread that drives it.
  *
- * Compute is oneDNN's for convolution, Linear and BatchNorm (program.h), our own loops for the rest
- * (own.h). Memory is mapped in one piece per allocation, with huge pages: the first touch of small
- * pages costs more than many a kernel.
+ * Compute is oneDNN's for convolution, Linear, normalisation and activations (program.h), our own
+ * loops for the rest (own.h). Memory is mapped in one piece per allocation, with huge pages: the
+ * first touch of small pages costs more than many a kernel.
  */
 #include "engine/backend/cpu/cpu.h"
 
