@@ -39,3 +39,13 @@ EXTRA_DIST += \
 	tests/golden/tokens.json tests/golden/tokens-1-final.safetensors tests/golden/tokens-2-final.safetensors \
 	tests/golden/attention-inputs.idx tests/golden/attention-targets.idx tests/golden/attention-initial.safetensors \
 	tests/golden/attention.json tests/golden/attention-1-final.safetensors tests/golden/attention-2-final.safetensors
+
+# The ResNets: names and shapes, and single steps; generate_resnets.py makes the files.
+check_PROGRAMS += tests/golden/check_resnets
+TESTS += tests/golden/check_resnets
+tests_golden_check_resnets_SOURCES = tests/golden/check_resnets.c
+tests_golden_check_resnets_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_golden_check_resnets_LDADD = $(ENGINE_TEST_LIBS)
+EXTRA_DIST += tests/golden/generate_resnets.py tests/golden/resnet.py \
+	tests/golden/resnet18.txt tests/golden/resnet18-steps.safetensors \
+	tests/golden/resnet50.txt tests/golden/resnet50-steps.safetensors
