@@ -6,4 +6,5 @@ EXTRA_DIST += \
 	%D%/data/digits-train-images.gz \
 	%D%/data/digits-train-labels.gz \
 	%D%/data/make-digits.py \
-	%D%/digits-cnn.json
+	%D%/digits-cnn.json \
+	%D%/pth_to_safetensors.py

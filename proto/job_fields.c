@@ -20,7 +20,8 @@ static const struct field input_rows[] = {
     {0},
 };
 
-static const struct object_def input_object = {.what = "input", .fields = input_rows};
+static const struct object_def input_object = {
+    .what = "input", .fields = input_rows, .shared = "input"};
 
 #define INPUTS_AT                                                                                  \
     .offset = offsetof(struct job_model, inputs), .size = sizeof(struct job_input),                \
@@ -39,7 +40,8 @@ static const struct field init_rows[] = {
     {0},
 };
 
-static const struct object_def init_object = {.what = "init", .fields = init_rows};
+static const struct object_def init_object = {
+    .what = "init", .fields = init_rows, .shared = "weights"};
 
 static const struct field model_rows[] = {
     {"input", FIELD_SOLE, "What the model takes", INPUTS_AT},
@@ -210,6 +212,9 @@ const struct object_def job_object = {
     .fields = job_rows,
     .later =
         LATER_KEYS({"queue", "queue settings"}, {"sweep", "sweeps"}, {"command", "command jobs"})};
+
+const struct object_def *const job_shared_objects[] = {&input_object, &init_object,
+                                                       &job_layer_init_object, NULL};
 
 const struct every_unit_def job_every_units[] = {
     {"step", EVERY_STEPS, 1},   {"steps", EVERY_STEPS, 1},

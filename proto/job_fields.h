@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/err.h"
+
 enum field_kind {
     FIELD_INT,        /* int64_t */
     FIELD_NUMBER,     /* double */
@@ -91,6 +93,8 @@ struct shorthand {
     size_t size;                   /* of the struct of `keys` */
     const char *stands_for;        /* the key that they stand for: one of both is given */
     const char *brings[2];         /* the first is given a value where the document has neither */
+    /* Rules over several of `keys`: ERR_JOB_INVALID with a path below that of `keys`. */
+    int (*check)(const void *base, struct err *err);
     json_t *(*expand)(const void *base); /* an object of both; NULL without memory */
 };
 
@@ -101,9 +105,11 @@ struct object_def {
     const struct later *later;  /* keys; NULL: none */
     const char *one_of[2];      /* exactly one of these keys must be given; NULL: no such rule */
     const struct shorthand *shorthand; /* NULL: none */
+    const char *shared; /* its name in the schema, which says it once; NULL: at each place */
 };
 
-extern const struct object_def job_object; /* of struct job */
+extern const struct object_def job_object;                  /* of struct job */
+extern const struct object_def *const job_shared_objects[]; /* ends with NULL */
 
 /* The choice with this value; NULL if there is none. */
 const struct choice *job_choice(const struct field *field, int value);

@@ -59,4 +59,4 @@ static const struct field rows[] = {
 };
 
 const struct object_def job_layer_init_object = {
-    .what = "an initialisation", .fields = rows, .tagged = true};
+    .what = "an initialisation", .fields = rows, .tagged = true, .shared = "initialisation"};

@@ -147,6 +147,7 @@ static const struct field layernorm_rows[] = {
      AT(job_layer, layernorm.elementwise_affine), DEFAULT("true")},
     {"bias", FIELD_BOOL, "The shift, where there is a scale", AT(job_layer, layernorm.bias),
      DEFAULT("true")},
+    INIT_ROWS,
     {0},
 };
 

@@ -308,7 +308,7 @@ static json_t *plain_schema(const struct object_def *def)
     return schema;
 }
 
-static json_t *object_schema(const struct object_def *def)
+static json_t *whole_schema(const struct object_def *def)
 {
     const struct object_def *tagged = def->shorthand != NULL ? def->shorthand->keys : def;
     if (!tagged->tagged)
@@ -322,11 +322,27 @@ static json_t *object_schema(const struct object_def *def)
     return json_put(json_object(), "oneOf", variants);
 }
 
+static json_t *object_schema(const struct object_def *def)
+{
+    if (def->shared != NULL)
+        return json_put(json_object(), "$ref", json_sprintf("#/$defs/%s", def->shared));
+    return whole_schema(def);
+}
+
+static json_t *shared_schemas(void)
+{
+    json_t *schemas = json_object();
+    for (const struct object_def *const *def = job_shared_objects; *def != NULL; def++)
+        schemas = json_put(schemas, (*def)->shared, whole_schema(*def));
+    return schemas;
+}
+
 json_t *job_schema(void)
 {
     json_t *schema =
         json_pack("{s:s, s:s}", "$schema", "https://json-schema.org/draft/2020-12/schema", "title",
                   "A training job for traind, version 1");
+    schema = json_put(schema, "$defs", shared_schemas());
     json_t *keys = object_schema(&job_object);
     if (schema == NULL || keys == NULL || json_object_update(schema, keys) != 0) {
         json_decref(schema);

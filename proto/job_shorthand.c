@@ -1,5 +1,6 @@
 /* job_shorthand.c: an object written in short, written out: {"preset": "lenet"} becomes {"input":
  * …, "layers": […]}. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,19 @@ static json_t *pick_keys(const struct shorthand *shorthand, const json_t *value)
     return json_put(picked, tag->name, json_incref((json_t *)name));
 }
 
+/* The rules over several keys; a broken one's place begins with the parser's. */
+static int check_rules(struct job_parser *parser, const struct shorthand *shorthand,
+                       const void *base)
+{
+    char path[sizeof parser->path + 64];
+    struct err broken = ERR_INIT;
+    int rc = shorthand->check(base, &broken);
+    if (rc == 0)
+        return 0;
+    snprintf(path, sizeof path, "%s%.64s", parser->path, broken.path);
+    return err_at(parser->err, rc, path, "%s", broken.message);
+}
+
 static int parse_keys(struct job_parser *parser, const struct shorthand *shorthand,
                       const json_t *picked, json_t **ret_expanded)
 {
@@ -26,6 +40,8 @@ static int parse_keys(struct job_parser *parser, const struct shorthand *shortha
     if (base == NULL)
         return job_parser_nomem(parser);
     int rc = job_object_parse(parser, shorthand->keys, picked, base);
+    if (rc == 0)
+        rc = check_rules(parser, shorthand, base);
     if (rc == 0) {
         *ret_expanded = shorthand->expand(base);
         rc = *ret_expanded != NULL ? 0 : job_parser_nomem(parser);

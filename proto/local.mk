@@ -41,6 +41,7 @@ proto_libproto_a_SOURCES = \
 	proto/preset.c \
 	proto/preset.h \
 	proto/preset_fields.c \
+	proto/preset_gpt.c \
 	proto/preset_resnet.c \
 	proto/report.c \
 	proto/report.h \

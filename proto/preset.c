@@ -1,6 +1,8 @@
 /* preset.c: the presets that are one plain list of layers, and what all of them are made with. */
 #include "proto/preset.h"
 
+#include <stdio.h>
+
 #include "proto/json.h"
 
 json_t *preset_layer(json_t *layers, const char *type, const char *name, json_t *args)
@@ -23,6 +25,33 @@ json_t *preset_model(const char *dtype, const int64_t *dims, size_t rank, json_t
     input = json_put(input, "dtype", json_string(dtype));
     json_t *model = json_put(json_object(), "input", input);
     return json_put(model, "layers", layers);
+}
+
+json_t *preset_dropout(json_t *layers, const char *name, double p)
+{
+    return p > 0 ? preset_layer(layers, "Dropout", name, json_pack("{s:f}", "p", p)) : layers;
+}
+
+json_t *preset_mlp(const struct preset *preset)
+{
+    static const int64_t input[] = {1, 28, 28};
+    const struct preset_mlp *args = &preset->mlp;
+    json_t *layers = preset_layer(json_array(), "Flatten", "flatten", json_object());
+    for (size_t i = 0; i <= args->hidden.n; i++) {
+        bool last = i == args->hidden.n;
+        char fc[32], relu[32], dropout[32];
+        snprintf(fc, sizeof fc, "fc%zu", i + 1);
+        snprintf(relu, sizeof relu, "relu%zu", i + 1);
+        snprintf(dropout, sizeof dropout, "dropout%zu", i + 1);
+        int64_t features = last ? args->out_features : args->hidden.v[i];
+        layers = preset_layer(layers, "Linear", fc,
+                              json_pack("{s:I}", "out_features", (json_int_t)features));
+        if (last)
+            break;
+        layers = preset_layer(layers, "ReLU", relu, json_object());
+        layers = preset_dropout(layers, dropout, args->dropout);
+    }
+    return preset_model("float32", input, 3, layers);
 }
 
 /* LeNet-5 with the ReLUs and maximum pooling of today: LeCun et al., «Gradient-based learning

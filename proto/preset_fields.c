@@ -11,7 +11,19 @@
     }
 
 /* Bounds under which no product of them is more than a dimension may be. */
-enum { WIDTH_MOST = 4096, GROUPS_MOST = 256, GROUP_WIDTH_MOST = 1024 };
+enum { WIDTH_MOST = 4096, GROUPS_MOST = 256, GROUP_WIDTH_MOST = 1024, CHANNELS_MOST = 1 << 20 };
+/* The layers that these stand for are fewer than LIMIT_LAYERS. */
+enum { HIDDEN_MOST = 1000, BLOCKS_MOST = 512 };
+
+static const struct field mlp_rows[] = {
+    {"hidden", FIELD_INTS, "Outputs of each hidden layer", AT(preset, mlp.hidden),
+     DEFAULT("[256, 128]"), RANGE(1, DIM_MAX)},
+    {"out_features", FIELD_INT, "Outputs of the last layer", AT(preset, mlp.out_features),
+     DEFAULT("10"), RANGE(1, DIM_MAX)},
+    {"dropout", FIELD_NUMBER, "Behind each hidden layer", AT(preset, mlp.dropout), DEFAULT("0"),
+     REALS(0, 1)},
+    {0},
+};
 
 static const struct field lenet_rows[] = {
     CLASSES_ROW(lenet, "10"),
@@ -45,6 +57,23 @@ static const struct field bottleneck_rows[] = {
     {0},
 };
 
+static const struct field gpt_rows[] = {
+    {"vocab_size", FIELD_INT, "Tokens that there are; 256 for text read as bytes",
+     AT(preset, gpt.vocab_size), DEFAULT("256"), RANGE(1, DIM_MAX)},
+    {"context", FIELD_INT, "Tokens that it sees", AT(preset, gpt.context), DEFAULT("128"),
+     RANGE(1, DIM_MAX)},
+    {"n_layer", FIELD_INT, "Blocks", AT(preset, gpt.n_layer), DEFAULT("4"), RANGE(1, BLOCKS_MOST)},
+    {"n_head", FIELD_INT, "Heads of an attention", AT(preset, gpt.n_head), DEFAULT("4"),
+     RANGE(1, WIDTH_MOST)},
+    {"n_embd", FIELD_INT, "Channels; a multiple of n_head", AT(preset, gpt.n_embd), DEFAULT("256"),
+     RANGE(1, CHANNELS_MOST)},
+    {"dropout", FIELD_NUMBER, "Of embeddings, attention weights and what a block adds",
+     AT(preset, gpt.dropout), DEFAULT("0"), REALS(0, 1)},
+    {0},
+};
+
+static const struct object_def mlp_args = {.what = "args", .fields = mlp_rows};
+static const struct object_def gpt_args = {.what = "args", .fields = gpt_rows};
 static const struct object_def lenet_args = {.what = "args", .fields = lenet_rows};
 static const struct object_def resnet_args = {.what = "args", .fields = resnet_rows};
 static const struct object_def bottleneck_args = {.what = "args", .fields = bottleneck_rows};
@@ -54,12 +83,14 @@ static const struct object_def bottleneck_args = {.what = "args", .fields = bott
         {"args", FIELD_OBJECT, "Its arguments", DEFAULT("{}"), .object = &args_object}, {0}})
 
 static const struct choice presets[] = {
+    {"mlp", PRESET_MLP, ARGS_ROWS(mlp_args), NULL},
     {"lenet", PRESET_LENET, ARGS_ROWS(lenet_args), NULL},
     {"resnet18", PRESET_RESNET18, ARGS_ROWS(resnet_args), NULL},
     {"resnet34", PRESET_RESNET34, ARGS_ROWS(resnet_args), NULL},
     {"resnet50", PRESET_RESNET50, ARGS_ROWS(bottleneck_args), NULL},
     {"resnet101", PRESET_RESNET101, ARGS_ROWS(bottleneck_args), NULL},
     {"resnet152", PRESET_RESNET152, ARGS_ROWS(bottleneck_args), NULL},
+    {"gpt", PRESET_GPT, ARGS_ROWS(gpt_args), NULL},
     {0},
 };
 
@@ -70,16 +101,44 @@ static const struct field rows[] = {
 
 static const struct object_def preset_object = {.what = "a preset", .fields = rows, .tagged = true};
 
-static json_t *(*const functions[PRESET_COUNT])(const struct preset *preset) = {
-    [PRESET_LENET] = preset_lenet,      [PRESET_RESNET18] = preset_resnet,
-    [PRESET_RESNET34] = preset_resnet,  [PRESET_RESNET50] = preset_resnet,
-    [PRESET_RESNET101] = preset_resnet, [PRESET_RESNET152] = preset_resnet,
+static int check_mlp(const struct preset *preset, struct err *err)
+{
+    if (preset->mlp.hidden.n <= HIDDEN_MOST)
+        return 0;
+    return err_at(err, ERR_JOB_INVALID, "/args/hidden", "at most %d hidden layers, found %zu",
+                  HIDDEN_MOST, preset->mlp.hidden.n);
+}
+
+static int check_gpt(const struct preset *preset, struct err *err)
+{
+    const struct preset_gpt *gpt = &preset->gpt;
+    if (gpt->n_embd % gpt->n_head == 0)
+        return 0;
+    return err_at(err, ERR_JOB_INVALID, "/args/n_head",
+                  "n_head must divide n_embd, found %lld heads of %lld channels",
+                  (long long)gpt->n_head, (long long)gpt->n_embd);
+}
+
+static const struct {
+    json_t *(*expand)(const struct preset *preset);
+    int (*check)(const struct preset *preset, struct err *err); /* NULL: the rows say it all */
+} functions[PRESET_COUNT] = {
+    [PRESET_MLP] = {preset_mlp, check_mlp},     [PRESET_LENET] = {preset_lenet, NULL},
+    [PRESET_RESNET18] = {preset_resnet, NULL},  [PRESET_RESNET34] = {preset_resnet, NULL},
+    [PRESET_RESNET50] = {preset_resnet, NULL},  [PRESET_RESNET101] = {preset_resnet, NULL},
+    [PRESET_RESNET152] = {preset_resnet, NULL}, [PRESET_GPT] = {preset_gpt, check_gpt},
 };
+
+static int check(const void *base, struct err *err)
+{
+    const struct preset *preset = base;
+    return functions[preset->name].check != NULL ? functions[preset->name].check(preset, err) : 0;
+}
 
 static json_t *expand(const void *base)
 {
     const struct preset *preset = base;
-    return functions[preset->name](preset);
+    return functions[preset->name].expand(preset);
 }
 
 const struct shorthand preset_shorthand = {
@@ -87,6 +146,7 @@ const struct shorthand preset_shorthand = {
     .size = sizeof(struct preset),
     .stands_for = "layers",
     .brings = {"input", "inputs"},
+    .check = check,
     .expand = expand,
 };
 

@@ -46,7 +46,7 @@ static const struct {
     int status;
     const char *errors;
 } refusals[] = {
-    {"model show renset18", 1, "/preset: preset must be \"lenet\""},
+    {"model show renset18", 1, "/preset: preset must be \"mlp\""},
     {"model show lenet --set width=3", 1, "/args/width: unknown key \"width\""},
     {"model show lenet --set num_classes=many", 1, "found the string \"many\""},
     {"model show lenet --set num_classes=[1,2]", 1, "found a list"},

@@ -184,6 +184,21 @@ static bool matches(const json_t *keyword, const json_t *schema, const json_t *v
     return rc == 0;
 }
 
+static const json_t *root_schema; /* that references begin at */
+
+/* "#/$defs/NAME" */
+static bool refers(const json_t *keyword, const json_t *schema, const json_t *value)
+{
+    static const char defs[] = "#/$defs/";
+    const char *to = json_string_value(keyword);
+    (void)schema;
+    ck_assert_int_eq(strncmp(to, defs, strlen(defs)), 0);
+    const json_t *shared =
+        json_object_get(json_object_get(root_schema, "$defs"), to + strlen(defs));
+    ck_assert_msg(shared != NULL, "there is no %s", to);
+    return valid(shared, value);
+}
+
 static bool is_annotation(const json_t *keyword, const json_t *schema, const json_t *value)
 {
     (void)keyword;
@@ -234,6 +249,8 @@ static const struct {
     {"default", is_annotation},
     {"title", is_annotation},
     {"$schema", is_annotation},
+    {"$defs", is_annotation},
+    {"$ref", refers},
 };
 
 static bool valid(const json_t *schema, const json_t *value)
@@ -269,6 +286,7 @@ static void check_accepts(const json_t *schema, const char *text)
 START_TEST(schema_accepts_jobs_and_their_dumps)
 {
     json_t *schema = job_schema();
+    root_schema = schema;
     check_accepts(schema, jobs_digits);
     check_accepts(schema, jobs_full);
     json_decref(schema);
@@ -279,6 +297,7 @@ START_TEST(schema_refuses_what_a_row_refuses)
 {
     const struct bad_job *bad = &bad_values[_i];
     json_t *schema = job_schema();
+    root_schema = schema;
     json_t *root = patched(jobs_digits, bad->at, bad->value);
     ck_assert_msg(!valid(schema, root), "%s = %s", bad->at, bad->value);
     json_decref(root);

@@ -31,8 +31,14 @@ static const struct {
     const char *name;
     size_t layers, convs, norms;
 } sizes[] = {
-    {"lenet", 12, 2, 0},       {"resnet18", 69, 20, 20},     {"resnet34", 125, 36, 36},
-    {"resnet50", 175, 53, 53}, {"resnet101", 345, 104, 104}, {"resnet152", 515, 155, 155},
+    {"mlp", 6, 0, 0},
+    {"gpt", 4 + 4 * 8, 0, 0},
+    {"lenet", 12, 2, 0},
+    {"resnet18", 69, 20, 20},
+    {"resnet34", 125, 36, 36},
+    {"resnet50", 175, 53, 53},
+    {"resnet101", 345, 104, 104},
+    {"resnet152", 515, 155, 155},
 };
 
 static size_t count(const struct job *job, enum layer_type type)
@@ -135,6 +141,60 @@ START_TEST(blocks_may_begin_as_the_identity)
 }
 END_TEST
 
+static const char *layer_type(const json_t *model, const char *name)
+{
+    return json_string_value(json_object_get(find(model, name), "type"));
+}
+
+static const char *nth_input(const json_t *model, const char *name, size_t i)
+{
+    return json_string_value(json_array_get(json_object_get(find(model, name), "inputs"), i));
+}
+
+START_TEST(a_gpt_normalises_before_it_adds)
+{
+    json_t *model = expand("gpt", "{\"n_layer\": 2, \"context\": 32, \"n_embd\": 24}");
+    ck_assert_str_eq(nth_input(model, "h.0.ln_1", 0), "wpe");
+    ck_assert_str_eq(nth_input(model, "h.0.add_1", 0), "h.0.attn");
+    ck_assert_str_eq(nth_input(model, "h.0.add_1", 1), "wpe");
+    ck_assert_str_eq(nth_input(model, "h.0.add_2", 0), "h.0.mlp.c_proj");
+    ck_assert_str_eq(nth_input(model, "h.0.add_2", 1), "h.0.add_1");
+    ck_assert_str_eq(nth_input(model, "h.1.ln_1", 0), "h.0.add_2");
+    ck_assert_int_eq(number(model, "h.1.mlp.c_fc", "out_features"), 96);
+    ck_assert_int_eq(number(model, "wpe", "num_embeddings"), 32);
+    const json_t *input = json_object_get(model, "input");
+    ck_assert_str_eq(json_string_value(json_object_get(input, "dtype")), "int64");
+    ck_assert_int_eq(json_integer_value(json_array_get(json_object_get(input, "shape"), 0)), 32);
+    json_decref(model);
+}
+END_TEST
+
+START_TEST(dropouts_stand_where_they_are_wanted)
+{
+    json_t *gpt = expand("gpt", "{\"n_layer\": 1, \"dropout\": 0.1}");
+    json_t *mlp = expand("mlp", "{\"hidden\": [5, 4, 3], \"dropout\": 0.5}");
+    ck_assert_str_eq(nth_input(gpt, "h.0.ln_1", 0), "drop");
+    ck_assert_str_eq(nth_input(gpt, "h.0.add_1", 0), "h.0.drop_1");
+    ck_assert_str_eq(nth_input(gpt, "h.0.add_2", 0), "h.0.drop_2");
+    ck_assert_str_eq(layer_type(mlp, "dropout3"), "Dropout");
+    ck_assert_ptr_null(find(mlp, "dropout4"));
+    ck_assert_int_eq(number(mlp, "fc3", "out_features"), 3);
+    ck_assert_int_eq(number(mlp, "fc4", "out_features"), 10);
+    json_decref(gpt);
+    json_decref(mlp);
+}
+END_TEST
+
+START_TEST(heads_divide_the_channels)
+{
+    struct err err = ERR_INIT;
+    json_t *model, *args = json_pack("{s:i, s:i}", "n_head", 3, "n_embd", 8);
+    ck_assert_int_eq(job_preset("gpt", args, &model, &err), ERR_JOB_INVALID);
+    ck_assert_str_eq(err.path, "/args/n_head");
+    json_decref(args);
+}
+END_TEST
+
 /* The least and the largest of all arguments give layers that the parser takes. */
 static const char *const extremes[] = {
     "{\"width\": 1, \"width_per_group\": 1, \"num_classes\": 1}",
@@ -171,6 +231,9 @@ int main(void)
     tcase_add_test(tcase, bottlenecks_have_groups_and_widths);
     tcase_add_test(tcase, blocks_may_begin_as_the_identity);
     tcase_add_loop_test(tcase, extremes_are_layers_too, 0, sizeof extremes / sizeof extremes[0]);
+    tcase_add_test(tcase, a_gpt_normalises_before_it_adds);
+    tcase_add_test(tcase, dropouts_stand_where_they_are_wanted);
+    tcase_add_test(tcase, heads_divide_the_channels);
     tcase_add_test(tcase, errors_point_at_the_argument);
     return checks_run(suite);
 }
