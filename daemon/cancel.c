@@ -75,12 +75,24 @@ static int nothing_run(struct store_request *base, struct store *store, struct e
     return 0;
 }
 
-/* Requests are done in order, so the moves are committed when this one's turn comes. */
+static void fail_unwritten(struct cancel *cancel, const struct err *err)
+{
+    struct err told = *err;
+    err_context(&told, "the jobs will be cancelled as soon as that can be written");
+    call_fail(cancel->call, &told);
+    cancel_free(cancel);
+}
+
+/* Requests are done in order, so the moves are committed when this one's turn comes; on a full disk
+ * they wait, but the caller does not. */
 static void moved_done(struct store_request *base, const struct err *err)
 {
     struct cancel *cancel = (struct cancel *)base;
+    if (err->code != 0) {
+        fail_unwritten(cancel, err);
+        return;
+    }
     json_t *jobs = json_array();
-    (void)err;
     for (size_t i = 0; jobs != NULL && i < cancel->jobs.n; i++) {
         int64_t id = cancel->jobs.brief[i].id;
         const struct live *live = jobs_find(cancel->daemon, id);
@@ -119,7 +131,7 @@ static void read_done(struct store_request *base, const struct err *err)
     }
     move_all(cancel);
     cancel->base =
-        (struct store_request){.kind = STORE_MUST, .run = nothing_run, .done = moved_done};
+        (struct store_request){.kind = STORE_WRITE, .run = nothing_run, .done = moved_done};
     store_thread_submit(cancel->daemon->store, &cancel->base);
 }
 

@@ -37,6 +37,7 @@ static bool is_ignored(int signum)
 static void catch_signals(uv_loop_t *loop, uv_signal_t handles[N_SIGNALS], struct daemon *daemon)
 {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file as large as it may be is like a full disk */
     for (int i = 0; i < N_SIGNALS; i++) {
         uv_signal_init(loop, &handles[i]);
         handles[i].data = daemon;

@@ -159,7 +159,7 @@ static void on_stop(int signal_number)
 }
 
 /* SIGTERM and the first Ctrl-C ask for a checkpoint; a second Ctrl-C ends at once. A reader that
- * goes away is an error of write(), not a signal. */
+ * goes away, or a file that may not grow, is an error of write(), not a signal. */
 static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
@@ -169,6 +169,7 @@ static void catch_signals(void)
     sigaction(SIGINT, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 static int check_printed(struct err *err)

@@ -4,6 +4,7 @@ import glob
 import gzip
 import json
 import os
+import resource
 import signal
 import stat
 import struct
@@ -289,3 +290,22 @@ def test_a_daemon_without_standard_descriptors(folder):
     finally:
         daemon.terminate()
         assert daemon.wait(LIMIT) == 0
+
+
+def test_a_full_disk_of_the_daemon(box):
+    """Nobody waits for room: a cancellation says that it will be done, and is, once there is."""
+    job = box.submit(endless())
+    box.until(job, "running", progress=True)
+    _, most = resource.prlimit(box.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(box.process.pid, resource.RLIMIT_FSIZE, (1, most))
+    for method, params in (("job.submit", {"job": linear(), "cwd": box.folder}), ("job.cancel", {"ids": [job]})):
+        with pytest.raises(Error) as refused:
+            box.rpc.call(method, **params)
+        assert refused.value.name == "io", refused.value
+    assert "as soon as that can be written" in str(refused.value)
+    assert [j["id"] for j in box.rpc.call("job.list")["jobs"]] == [job]
+    assert living(box.worker_pid(job))
+    resource.prlimit(box.process.pid, resource.RLIMIT_FSIZE, (most, most))
+    [record] = box.wait(job)
+    assert record["state"] == "cancelled"
+    assert box.wait(box.submit(linear()))[0]["state"] == "completed"

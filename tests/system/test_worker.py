@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 
@@ -151,3 +152,12 @@ def test_why_the_output_directory_cannot_be_made(folder):
     assert done.returncode == 1
     assert "cannot make the output directory /sys/traind-test: " in done.stderr
     assert "No such file" not in done.stderr
+
+
+def test_a_file_that_may_not_grow_is_a_failure_with_a_reason(folder):
+    job = linear()
+    job["model"]["layers"] = [{"type": "Linear", "out_features": 4096}, {"type": "Linear", "out_features": 2}]
+    done = worker("run", write(folder, job), "--output", "out", cwd=folder,
+                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)))
+    assert done.returncode == 1
+    assert "weights.safetensors: File too large" in done.stderr, done.stderr
