@@ -40,6 +40,9 @@ enum layer_type {
     LAYER_POSITIONALEMBEDDING,
     LAYER_SELECTLAST,
     LAYER_SELFATTENTION,
+    LAYER_LSTM,
+    LAYER_GRU,
+    LAYER_RNN,
     LAYER_TYPE_COUNT
 };
 
@@ -104,6 +107,14 @@ struct layer_positionalembedding {
     int64_t num_embeddings;
 };
 
+struct layer_recurrent {             /* LSTM, GRU, RNN */
+    int64_t hidden_size, input_size; /* input_size 0: inferred */
+    int64_t num_layers;
+    double dropout; /* between the layers */
+    bool bias, bidirectional;
+    bool relu; /* RNN: nonlinearity */
+};
+
 struct job_layer {
     enum layer_type type;
     bool frozen, fresh; /* named by model.freeze, by model.init.fresh */
@@ -128,6 +139,7 @@ struct job_layer {
         struct layer_embedding embedding;
         struct layer_positionalembedding positionalembedding;
         struct layer_selfattention selfattention;
+        struct layer_recurrent recurrent;
     };
 };
 

@@ -214,6 +214,53 @@ static const struct field selfattention_rows[] = {
     {0},
 };
 
+/* Of LSTM, GRU, RNN: a list must follow it. */
+#define RECURRENT_ROWS                                                                             \
+    {"hidden_size", FIELD_INT,        "Size of the state", AT(job_layer, recurrent.hidden_size),   \
+     REQUIRED,      RANGE(1, DIM_MAX)},                                                            \
+        {"input_size", FIELD_INT, "Inferred if left out", AT(job_layer, recurrent.input_size),     \
+         RANGE(1, DIM_MAX)},                                                                       \
+        {"num_layers",                                                                             \
+         FIELD_INT,                                                                                \
+         "How many, one above the other",                                                          \
+         AT(job_layer, recurrent.num_layers),                                                      \
+         DEFAULT("1"),                                                                             \
+         RANGE(1, RECURRENT_MOST)},                                                                \
+        {"bias", FIELD_BOOL, "Add learned biases", AT(job_layer, recurrent.bias),                  \
+         DEFAULT("true")},                                                                         \
+        {"bidirectional", FIELD_BOOL, "From the last step to the first as well",                   \
+         AT(job_layer, recurrent.bidirectional), DEFAULT("false")},                                \
+        {"dropout",                                                                                \
+         FIELD_NUMBER,                                                                             \
+         "Share of the elements that become zero between two layers",                              \
+         AT(job_layer, recurrent.dropout),                                                         \
+         DEFAULT("0"),                                                                             \
+         REALS(0, 1)},                                                                             \
+        {"batch_first", FIELD_FIXED, "All tensors begin with the batch", DEFAULT("true")},         \
+        {"total_length", FIELD_FIXED, "The output has as many steps as the input",                 \
+         DEFAULT("true"), LATER({"false", "outputs as long as the longest sample"})},              \
+        INIT_ROWS
+
+static const struct field lstm_rows[] = {
+    RECURRENT_ROWS,
+    {"proj_size", FIELD_FIXED, "Size of a projection of the state", DEFAULT("0"),
+     LATER({"#", "LSTM projections"})},
+    {0},
+};
+
+static const struct field gru_rows[] = {
+    RECURRENT_ROWS,
+    {0},
+};
+
+static const struct field rnn_rows[] = {
+    RECURRENT_ROWS,
+    {"nonlinearity", FIELD_CHOICE, "What bounds the state", AT(job_layer, recurrent.relu),
+     DEFAULT("\"tanh\""), CHOICES(OPTION("tanh", false), OPTION("relu", true))},
+    {0},
+};
+
+#define CHECKPOINT_STEPS LATER_KEYS({"checkpoint_steps", "checkpoints between time steps"})
 #define SPECTRAL_NORM LATER_KEYS({"spectral_norm", "spectral norms"})
 
 static const struct choice layers[] = {
@@ -242,17 +289,15 @@ static const struct choice layers[] = {
     {"PositionalEmbedding", LAYER_POSITIONALEMBEDDING, positionalembedding_rows, NULL},
     {"SelectLast", LAYER_SELECTLAST, NULL, NULL},
     {"SelfAttention", LAYER_SELFATTENTION, selfattention_rows, NULL},
+    {"LSTM", LAYER_LSTM, lstm_rows, CHECKPOINT_STEPS},
+    {"GRU", LAYER_GRU, gru_rows, CHECKPOINT_STEPS},
+    {"RNN", LAYER_RNN, rnn_rows, CHECKPOINT_STEPS},
     {0},
 };
 
-#define LAYERS_LATER(name)                                                                         \
-    {                                                                                              \
-        name, name " layers"                                                                       \
-    }
-
 static const struct field layer_rows[] = {
     {"type", FIELD_CHOICE, "PyTorch's name of the layer", AT(job_layer, type), REQUIRED,
-     .choices = layers, LATER(LAYERS_LATER("LSTM"), LAYERS_LATER("GRU"), LAYERS_LATER("RNN"))},
+     .choices = layers},
     {"name", FIELD_LAYER_NAME, "Before the names of its parameters; its index if left out",
      AT(job_layer, name), COMPUTED, RANGE(1, LIMIT_NAME_BYTES)},
     {"inputs", FIELD_NAMES,

@@ -24,8 +24,9 @@
 #define DIM_MAX INT32_MAX            /* a dimension, a count of features */
 #define COUNT_MAX ((int64_t)1 << 40) /* steps, samples, epochs: products fit in int64 */
 #define CHANNELS_MAX 4096
-#define JOB_INTS_MAX 10000 /* entries of FIELD_INTS */
-#define NAMED_MOST 1000    /* names in freeze, fresh: each is looked for in every layer */
+#define RECURRENT_MOST 1000 /* layers in one of another */
+#define JOB_INTS_MAX 10000  /* entries of FIELD_INTS */
+#define NAMED_MOST 1000     /* names in freeze, fresh: each is looked for in every layer */
 #define PATH_MOST (LIMIT_PATH_BYTES - 1) /* without the NUL that the kernel counts */
 #define REAL_MAX FLT_MAX                 /* all that is computed with is float32 */
 

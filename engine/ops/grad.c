@@ -16,15 +16,22 @@ static int out_gradient(struct build *build, struct node *node, const struct val
 int grad_weight(struct build *build, const struct node *node, const char *op,
                 struct value *out_grad, struct err *err)
 {
-    if (!node->in[1]->needs_grad)
+    return grad_product(build, node, op, node->in[0], out_grad, node->in[1], node->in[2], err);
+}
+
+int grad_product(struct build *build, const struct node *node, const char *op, struct value *x,
+                 struct value *gy, const struct value *weight, const struct value *bias,
+                 struct err *err)
+{
+    if (!weight->needs_grad)
         return 0;
     struct node *grad = build_grad_node(build, op, PHASE_WEIGHT_GRAD, node, err);
     if (grad == NULL)
         return err->code;
-    build_in(grad, node->in[0]);
-    build_in(grad, out_grad);
-    int rc = out_gradient(build, grad, node->in[1], err);
-    return rc != 0 ? rc : out_gradient(build, grad, node->in[2], err);
+    build_in(grad, x);
+    build_in(grad, gy);
+    int rc = out_gradient(build, grad, weight, err);
+    return rc != 0 ? rc : out_gradient(build, grad, bias, err);
 }
 
 int grad_input(struct build *build, const struct node *node, const char *op, struct value *out_grad,

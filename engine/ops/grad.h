@@ -8,7 +8,13 @@
  * where the weight needs none. */
 int grad_weight(struct build *build, const struct node *node, const char *op,
                 struct value *out_grad, struct err *err);
-/* Of the same: appends OP(gy, weight) -> gx, set in in_grad[0]. Nothing where x needs none. */
+/* The same of parameters of whatever node: OP(x, gy) -> gradient of weight, of bias (NULL: there is
+ * none). */
+int grad_product(struct build *build, const struct node *node, const char *op, struct value *x,
+                 struct value *gy, const struct value *weight, const struct value *bias,
+                 struct err *err);
+/* Of a node (x, weight, …) -> y: appends OP(gy, weight) -> gx, set in in_grad[0]. Nothing where x
+ * needs none. */
 int grad_input(struct build *build, const struct node *node, const char *op, struct value *out_grad,
                struct value **in_grad, struct err *err);
 /* Of a node with one input: appends OP(first?, second?) -> gx, shaped as the input. NULL: absent,

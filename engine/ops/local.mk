@@ -30,6 +30,7 @@ engine_libengine_a_SOURCES += \
 	%D%/nll.c \
 	%D%/ops.def \
 	%D%/positional_embedding.c \
+	%D%/recurrent.c \
 	%D%/registry.c \
 	%D%/registry.h \
 	%D%/relu.c \

@@ -33,6 +33,9 @@ static const struct op_def *const layers[LAYER_TYPE_COUNT] = {
     [LAYER_POSITIONALEMBEDDING] = &op_positional_embedding,
     [LAYER_SELECTLAST] = &op_select_last,
     [LAYER_SELFATTENTION] = &op_attention,
+    [LAYER_LSTM] = &op_recurrent,
+    [LAYER_GRU] = &op_recurrent,
+    [LAYER_RNN] = &op_recurrent,
 };
 
 static const struct loss_def *const losses[] = {

@@ -36,6 +36,15 @@ static const char *const models[] = {
     "{'type': 'Add', 'name': 'y', 'inputs': ['x', 'a']},"
     "{'type': 'SelfAttention', 'num_heads': 3, 'bias': false}, {'type': 'SelectLast'},"
     "{'type': 'Linear', 'out_features': 3}], 'freeze': ['frozen']",
+    "'input': {'shape': [5, 4]}, 'layers': ["
+    "{'type': 'Linear', 'name': 'front', 'out_features': 6},"
+    "{'type': 'LSTM', 'name': 'lstm', 'hidden_size': 5, 'num_layers': 3, 'dropout': 0.3,"
+    " 'bidirectional': true},"
+    "{'type': 'GRU', 'name': 'gru', 'hidden_size': 3, 'num_layers': 2, 'dropout': 0.2,"
+    " 'inputs': ['front']},"
+    "{'type': 'RNN', 'name': 'rnn', 'hidden_size': 4, 'nonlinearity': 'relu', 'inputs': ['front']},"
+    "{'type': 'Cat', 'dim': 2, 'inputs': ['lstm', 'gru', 'rnn']}, {'type': 'SelectLast'},"
+    "{'type': 'Linear', 'out_features': 3}]",
 };
 enum { N_MODELS = sizeof models / sizeof models[0] };
 

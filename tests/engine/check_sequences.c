@@ -155,6 +155,91 @@ START_TEST(attention_chunks)
     kernel_test_done(&last);
 }
 END_TEST
+/* LSTM, GRU, RNN */
+
+static const int gates[CELL_COUNT] = {
+    [CELL_LSTM] = 4, [CELL_GRU] = 3, [CELL_TANH] = 1, [CELL_RELU] = 1};
+
+/* Few steps where there are many weights: such large ones as these double an error at each. */
+static const struct recurrent_row {
+    int64_t samples, steps, size;
+} recurrent_rows[] = {
+    {1, 1, 1}, {1, 7, 3}, {5, 1, 33}, {3, 4, 17}, {16, 3, 48}, {65, 3, 20},
+};
+
+/* Forward in training and in evaluation, with what the test's inputs are. */
+static void check_recurrent(struct kernel_test test, bool saves)
+{
+    struct shape x = test.in[0].shape, y = x;
+    y.dim[2] = test.in[1].shape.dim[1];
+    test.op = "recurrent";
+    test.out[0] = kernel_test_activation(y);
+    kernel_test_arrivals(&test);
+    if (!saves)
+        return;
+    test.out[1] = kernel_test_activation(x);
+    test.out[2] = kernel_test_activation(y);
+    kernel_test_arrivals(&test);
+}
+
+static void check_recurrent_grad(const struct kernel_test *forward, enum recurrent_cell cell)
+{
+    struct shape x = forward->in[0].shape, y = x;
+    y.dim[2] = forward->in[1].shape.dim[1];
+    struct kernel_test test = {.op = "recurrent_grad", .attr = forward->attr};
+    test.in[0] = test.in[1] = kernel_test_activation(y);
+    test.in[2] = forward->in[1];
+    if (cell == CELL_LSTM || cell == CELL_GRU) {
+        test.in[3] = kernel_test_activation(x);
+        test.in[4] = kernel_test_activation(y);
+    }
+    test.in[5] = forward->in[3];
+    test.out[0] = kernel_test_activation(x);
+    if (cell == CELL_GRU)
+        test.out[1] = kernel_test_activation(x);
+    kernel_test_arrivals(&test);
+}
+
+static void check_cell(const struct recurrent_row *r, enum recurrent_cell cell, int64_t by)
+{
+    const struct recurrent_attr attr = {.cell = cell, .onward.by = by};
+    int64_t width = gates[cell] * r->size;
+    struct kernel_test test = {.attr = &attr};
+    test.in[0] = kernel_test_activation(SHAPE(r->samples, r->steps, width));
+    test.in[1] = kernel_test_variable(SHAPE(width, r->size), FILL_NORMAL);
+    check_recurrent(test, cell == CELL_LSTM || cell == CELL_GRU);
+    check_recurrent_grad(&test, cell);
+    test.in[2] = kernel_test_variable(SHAPE(width), FILL_NORMAL);
+    test.in[3] = integers(SHAPE(r->samples), FILL_LENGTH, r->steps);
+    check_recurrent(test, cell == CELL_LSTM || cell == CELL_GRU);
+    check_recurrent_grad(&test, cell);
+}
+
+static void recurrent_row(int row)
+{
+    for (int cell = 0; cell < CELL_COUNT; cell++) {
+        check_cell(&recurrent_rows[row], (enum recurrent_cell)cell, 1);
+        check_cell(&recurrent_rows[row], (enum recurrent_cell)cell, -1);
+    }
+}
+ALL_ROWS(recurrent, recurrent_rows)
+
+static const struct shift_row {
+    struct shape x;
+    int64_t by;
+} shift_rows[] = {
+    {{3, {1, 1, 1}}, 1},  {{3, {1, 1, 3}}, -1},   {{3, {4, 5, 3}}, 1},
+    {{3, {4, 5, 3}}, -1}, {{3, {7, 4, 130}}, -3}, {{3, {2, 3, 2}}, 9},
+};
+
+static void shift_row(int row)
+{
+    const struct shift_attr attr = {shift_rows[row].by};
+    struct kernel_test test = {.op = "shift", .attr = &attr};
+    test.in[0] = test.out[0] = kernel_test_activation(shift_rows[row].x);
+    kernel_test_arrivals(&test);
+}
+ALL_ROWS(shift, shift_rows)
 
 /* What indexes memory is refused, with the sample and the value, also where a loader let it pass.
  */
@@ -188,7 +273,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {embedding, positional,       select_last,
-                                  attention, attention_chunks, integers_out_of_range};
+    const TTest *const tests[] = {embedding,        positional, select_last, attention,
+                                  attention_chunks, recurrent,  shift,       integers_out_of_range};
     return kernel_test_main("sequences", tests, ROWS(tests));
 }

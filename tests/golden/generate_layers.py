@@ -137,6 +137,8 @@ class PositionalEmbedding(nn.Embedding):
 
 
 class SelectLast(nn.Module):
+    takes_lengths = True
+
     def forward(self, x, lengths):
         return x[torch.arange(x.shape[0]), lengths - 1] if lengths is not None else x[:, -1]
 
@@ -196,7 +198,7 @@ class Model(nn.Module):
             inputs = [outputs[source] for source in sources] if sources else [before]
             if inputs_only and name == self.steps[-1][0]:
                 return inputs
-            if isinstance(getattr(self, name), SelectLast):
+            if self.lengths and getattr(getattr(self, name), "takes_lengths", False):
                 inputs.append(lengths)
             before = outputs[name] = getattr(self, name)(*inputs)
         return before
@@ -242,9 +244,9 @@ def document(name, spec):
     }
 
 
-def main():
+def generate(models):
     torch.set_num_threads(1)
-    for name, spec in MODELS.items():
+    for name, spec in models.items():
         torch.manual_seed(2)  # a new model changes no other's files
         x = torch.randint(0, spec.get("tokens", 256), [SAMPLES] + spec["shape"])
         y = torch.randint(0, CLASSES, [SAMPLES])
@@ -271,4 +273,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    generate(MODELS)

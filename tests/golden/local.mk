@@ -39,6 +39,14 @@ EXTRA_DIST += \
 	tests/golden/tokens.json tests/golden/tokens-1-final.safetensors tests/golden/tokens-2-final.safetensors \
 	tests/golden/attention-inputs.idx tests/golden/attention-targets.idx tests/golden/attention-initial.safetensors \
 	tests/golden/attention.json tests/golden/attention-1-final.safetensors tests/golden/attention-2-final.safetensors
+EXTRA_DIST += tests/golden/generate_recurrent.py
+EXTRA_DIST += \
+	tests/golden/recurrent-inputs.idx tests/golden/recurrent-targets.idx tests/golden/recurrent-initial.safetensors \
+	tests/golden/recurrent.json tests/golden/recurrent-1-final.safetensors tests/golden/recurrent-2-final.safetensors \
+	tests/golden/packed-inputs.idx tests/golden/packed-targets.idx tests/golden/packed-lengths.idx tests/golden/packed-initial.safetensors \
+	tests/golden/packed.json tests/golden/packed-1-final.safetensors tests/golden/packed-2-final.safetensors \
+	tests/golden/lstm-inputs.idx tests/golden/lstm-targets.idx tests/golden/lstm-lengths.idx tests/golden/lstm-initial.safetensors \
+	tests/golden/lstm.json tests/golden/lstm-1-final.safetensors tests/golden/lstm-2-final.safetensors
 
 # The ResNets: names and shapes, and single steps; generate_resnets.py makes the files.
 check_PROGRAMS += tests/golden/check_resnets

@@ -188,8 +188,8 @@ static attempt *const attempts[] = {
 START_TEST(every_allocation_fails_in_turn)
 {
     /* FEW: more allocations than any attempt makes. Behind the first ALL rows are like those before
-     * them: every seventh is enough, and a sanitizer has the time. */
-    enum { FEW = 20000, ALL = 2000, STRIDE = 7 };
+     * them: every eleventh is enough, and a sanitizer has the time. */
+    enum { FEW = 40000, ALL = 2000, STRIDE = 11 };
     ck_assert_int_eq(job_parse(jobs_full, sizeof jobs_full - 1, &job, &err), 0);
     ck_assert_int_eq(attempts[_i](), 0); /* what an attempt keeps is made now */
     long n = 1;

@@ -13,6 +13,7 @@ tests_ref_libref_a_SOURCES = \
 	tests/ref/linear.c \
 	tests/ref/loss.c \
 	tests/ref/pool.c \
+	tests/ref/recurrent.c \
 	tests/ref/ref.c \
 	tests/ref/ref.def \
 	tests/ref/ref.h \

@@ -30,11 +30,15 @@ engine_libengine_a_SOURCES += \
 	%D%/primitive.h \
 	%D%/program.c \
 	%D%/program.h \
+	%D%/recurrent.c \
+	%D%/recurrent_cells.c \
+	%D%/recurrent_cells.h \
 	%D%/relu.c \
 	%D%/reorder.c \
 	%D%/rmsprop.c \
 	%D%/select_last.c \
 	%D%/sgd.c \
+	%D%/shift.c \
 	%D%/softmax.c \
 	%D%/status.c \
 	%D%/status.h \

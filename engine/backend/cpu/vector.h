@@ -61,4 +61,24 @@ VECTOR_INLINE float vector_max(const float *x, int64_t n)
     return largest;
 }
 
+/* 1 / (1 + exp(-x)), to two units in the last place. */
+VECTOR_INLINE float vector_sigmoid(float x)
+{
+    float e = vector_exp(-fabsf(x));
+    return (x < 0 ? e : 1) / (1 + e);
+}
+
+/* tanh(x), to two units in the last place; the polynomial near zero, where the quotient would
+ * cancel, is Cephes'. */
+VECTOR_INLINE float vector_tanh(float x)
+{
+    float e = vector_exp(-2 * fabsf(x)), far = copysignf((1 - e) / (1 + e), x), z = x * x;
+    float p = -5.70498872745e-3f;
+    p = p * z + 2.06390887954e-2f;
+    p = p * z - 5.37397155531e-2f;
+    p = p * z + 1.33314422036e-1f;
+    p = p * z - 3.33332819422e-1f;
+    return fabsf(x) < 0.625f ? p * z * x + x : far;
+}
+
 #endif
