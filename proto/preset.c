@@ -86,3 +86,26 @@ json_t *preset_lenet(const struct preset *preset)
     }
     return preset_model("float32", input, 3, layers);
 }
+
+/* The language model of PyTorch's examples (word_language_model), its names and initialisation. */
+json_t *preset_lstm_lm(const struct preset *preset)
+{
+    static const char init[] = "weight_init";
+    const struct preset_lstm_lm *args = &preset->lstm_lm;
+    double within = args->num_layers > 1 ? args->dropout : 0; /* there is a between */
+    json_t *uniform = json_pack("{s:s, s:f, s:f}", "type", "uniform", "a", -0.1, "b", 0.1);
+    json_t *encoder = json_pack("{s:I, s:I, s:O}", "num_embeddings", (json_int_t)args->vocab_size,
+                                "embedding_dim", (json_int_t)args->embedding_dim, init, uniform);
+    json_t *rnn = json_pack("{s:I, s:I, s:f}", "hidden_size", (json_int_t)args->hidden_size,
+                            "num_layers", (json_int_t)args->num_layers, "dropout", within);
+    json_t *decoder =
+        json_pack("{s:I, s:O, s:{s:s, s:i}}", "out_features", (json_int_t)args->vocab_size, init,
+                  uniform, "bias_init", "type", "constant", "val", 0);
+    json_t *layers = preset_layer(json_array(), "Embedding", "encoder", encoder);
+    layers = preset_dropout(layers, "drop", args->dropout);
+    layers = preset_layer(layers, "LSTM", "rnn", rnn);
+    layers = preset_dropout(layers, "drop_out", args->dropout);
+    layers = preset_layer(layers, "Linear", "decoder", decoder);
+    json_decref(uniform);
+    return preset_model("int64", &args->context, 1, layers);
+}

@@ -22,6 +22,7 @@ enum preset_name {
     PRESET_RESNET50,
     PRESET_RESNET101,
     PRESET_RESNET152,
+    PRESET_LSTM_LM,
     PRESET_GPT,
     PRESET_COUNT
 };
@@ -43,6 +44,11 @@ struct preset_resnet {
     bool zero_init_residual;
 };
 
+struct preset_lstm_lm {
+    int64_t vocab_size, context, embedding_dim, hidden_size, num_layers;
+    double dropout;
+};
+
 struct preset_gpt {
     int64_t vocab_size, context, n_layer, n_head, n_embd;
     double dropout;
@@ -52,6 +58,7 @@ struct preset {
     enum preset_name name;
     union {
         struct preset_mlp mlp;
+        struct preset_lstm_lm lstm_lm;
         struct preset_gpt gpt;
         struct preset_lenet lenet;
         struct preset_resnet resnet;
@@ -65,6 +72,7 @@ extern const struct shorthand preset_shorthand;
 json_t *preset_mlp(const struct preset *preset);
 json_t *preset_lenet(const struct preset *preset);
 json_t *preset_resnet(const struct preset *preset);
+json_t *preset_lstm_lm(const struct preset *preset);
 json_t *preset_gpt(const struct preset *preset);
 
 /* What those are made with; each takes what it is given and returns NULL without memory. */

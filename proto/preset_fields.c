@@ -13,7 +13,7 @@
 /* Bounds under which no product of them is more than a dimension may be. */
 enum { WIDTH_MOST = 4096, GROUPS_MOST = 256, GROUP_WIDTH_MOST = 1024, CHANNELS_MOST = 1 << 20 };
 /* The layers that these stand for are fewer than LIMIT_LAYERS. */
-enum { HIDDEN_MOST = 1000, BLOCKS_MOST = 512 };
+enum { HIDDEN_MOST = 1000, BLOCKS_MOST = 512, LSTM_MOST = 64 };
 
 static const struct field mlp_rows[] = {
     {"hidden", FIELD_INTS, "Outputs of each hidden layer", AT(preset, mlp.hidden),
@@ -57,6 +57,22 @@ static const struct field bottleneck_rows[] = {
     {0},
 };
 
+static const struct field lstm_lm_rows[] = {
+    {"vocab_size", FIELD_INT, "Tokens that there are; 256 for text read as bytes",
+     AT(preset, lstm_lm.vocab_size), DEFAULT("256"), RANGE(1, DIM_MAX)},
+    {"context", FIELD_INT, "Tokens of a sample", AT(preset, lstm_lm.context), DEFAULT("64"),
+     RANGE(1, DIM_MAX)},
+    {"embedding_dim", FIELD_INT, "Channels of a token", AT(preset, lstm_lm.embedding_dim),
+     DEFAULT("256"), RANGE(1, DIM_MAX)},
+    {"hidden_size", FIELD_INT, "Of the LSTM's state", AT(preset, lstm_lm.hidden_size),
+     DEFAULT("256"), RANGE(1, CHANNELS_MOST)},
+    {"num_layers", FIELD_INT, "Of the LSTM", AT(preset, lstm_lm.num_layers), DEFAULT("2"),
+     RANGE(1, LSTM_MOST)},
+    {"dropout", FIELD_NUMBER, "Of embeddings, between the LSTM's layers, of its output",
+     AT(preset, lstm_lm.dropout), DEFAULT("0"), REALS(0, 1)},
+    {0},
+};
+
 static const struct field gpt_rows[] = {
     {"vocab_size", FIELD_INT, "Tokens that there are; 256 for text read as bytes",
      AT(preset, gpt.vocab_size), DEFAULT("256"), RANGE(1, DIM_MAX)},
@@ -73,6 +89,7 @@ static const struct field gpt_rows[] = {
 };
 
 static const struct object_def mlp_args = {.what = "args", .fields = mlp_rows};
+static const struct object_def lstm_lm_args = {.what = "args", .fields = lstm_lm_rows};
 static const struct object_def gpt_args = {.what = "args", .fields = gpt_rows};
 static const struct object_def lenet_args = {.what = "args", .fields = lenet_rows};
 static const struct object_def resnet_args = {.what = "args", .fields = resnet_rows};
@@ -90,6 +107,7 @@ static const struct choice presets[] = {
     {"resnet50", PRESET_RESNET50, ARGS_ROWS(bottleneck_args), NULL},
     {"resnet101", PRESET_RESNET101, ARGS_ROWS(bottleneck_args), NULL},
     {"resnet152", PRESET_RESNET152, ARGS_ROWS(bottleneck_args), NULL},
+    {"lstm_lm", PRESET_LSTM_LM, ARGS_ROWS(lstm_lm_args), NULL},
     {"gpt", PRESET_GPT, ARGS_ROWS(gpt_args), NULL},
     {0},
 };
@@ -126,7 +144,8 @@ static const struct {
     [PRESET_MLP] = {preset_mlp, check_mlp},     [PRESET_LENET] = {preset_lenet, NULL},
     [PRESET_RESNET18] = {preset_resnet, NULL},  [PRESET_RESNET34] = {preset_resnet, NULL},
     [PRESET_RESNET50] = {preset_resnet, NULL},  [PRESET_RESNET101] = {preset_resnet, NULL},
-    [PRESET_RESNET152] = {preset_resnet, NULL}, [PRESET_GPT] = {preset_gpt, check_gpt},
+    [PRESET_RESNET152] = {preset_resnet, NULL}, [PRESET_LSTM_LM] = {preset_lstm_lm, NULL},
+    [PRESET_GPT] = {preset_gpt, check_gpt},
 };
 
 static int check(const void *base, struct err *err)

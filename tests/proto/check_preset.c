@@ -31,14 +31,9 @@ static const struct {
     const char *name;
     size_t layers, convs, norms;
 } sizes[] = {
-    {"mlp", 6, 0, 0},
-    {"gpt", 4 + 4 * 8, 0, 0},
-    {"lenet", 12, 2, 0},
-    {"resnet18", 69, 20, 20},
-    {"resnet34", 125, 36, 36},
-    {"resnet50", 175, 53, 53},
-    {"resnet101", 345, 104, 104},
-    {"resnet152", 515, 155, 155},
+    {"mlp", 6, 0, 0},          {"gpt", 4 + 4 * 8, 0, 0},     {"lstm_lm", 3, 0, 0},
+    {"lenet", 12, 2, 0},       {"resnet18", 69, 20, 20},     {"resnet34", 125, 36, 36},
+    {"resnet50", 175, 53, 53}, {"resnet101", 345, 104, 104}, {"resnet152", 515, 155, 155},
 };
 
 static size_t count(const struct job *job, enum layer_type type)
@@ -185,6 +180,19 @@ START_TEST(dropouts_stand_where_they_are_wanted)
 }
 END_TEST
 
+START_TEST(one_lstm_has_no_dropout_between)
+{
+    json_t *one = expand("lstm_lm", "{\"num_layers\": 1, \"dropout\": 0.5}");
+    json_t *two = expand("lstm_lm", "{\"dropout\": 0.5}");
+    ck_assert_double_eq(json_number_value(json_object_get(find(one, "rnn"), "dropout")), 0);
+    ck_assert_double_eq(json_number_value(json_object_get(find(two, "rnn"), "dropout")), 0.5);
+    ck_assert_str_eq(layer_type(one, "drop"), "Dropout");
+    ck_assert_str_eq(layer_type(one, "drop_out"), "Dropout");
+    json_decref(one);
+    json_decref(two);
+}
+END_TEST
+
 START_TEST(heads_divide_the_channels)
 {
     struct err err = ERR_INIT;
@@ -233,6 +241,7 @@ int main(void)
     tcase_add_loop_test(tcase, extremes_are_layers_too, 0, sizeof extremes / sizeof extremes[0]);
     tcase_add_test(tcase, a_gpt_normalises_before_it_adds);
     tcase_add_test(tcase, dropouts_stand_where_they_are_wanted);
+    tcase_add_test(tcase, one_lstm_has_no_dropout_between);
     tcase_add_test(tcase, heads_divide_the_channels);
     tcase_add_test(tcase, errors_point_at_the_argument);
     return checks_run(suite);
