@@ -171,6 +171,41 @@ START_TEST(an_embedding_begins_normal_with_a_zero_row)
 }
 END_TEST
 
+/* Names, order and shapes of torch.nn.GRU's state_dict. */
+START_TEST(a_gru_begins_uniform_by_its_hidden_size)
+{
+    static const struct {
+        const char *name;
+        struct shape shape;
+    } want[] = {
+        {"g.weight_ih_l0", {2, {12, 3}}},
+        {"g.weight_hh_l0", {2, {12, 4}}},
+        {"g.bias_ih_l0", {1, {12}}},
+        {"g.bias_hh_l0", {1, {12}}},
+        {"g.weight_ih_l0_reverse", {2, {12, 3}}},
+        {"g.weight_hh_l0_reverse", {2, {12, 4}}},
+        {"g.bias_ih_l0_reverse", {1, {12}}},
+        {"g.bias_hh_l0_reverse", {1, {12}}},
+        {"g.weight_ih_l1", {2, {12, 8}}},
+        {"g.weight_hh_l1", {2, {12, 4}}},
+    };
+    struct model *model =
+        models_new("[5, 3]",
+                   "{'type': 'GRU', 'name': 'g', 'hidden_size': 4,"
+                   " 'num_layers': 2, 'bidirectional': true},"
+                   "{'type': 'SelectLast'}, {'type': 'Linear', 'out_features': 2}",
+                   NULL);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const struct variable *variable = &model->variables[i];
+        ck_assert_str_eq(variable->name, want[i].name);
+        ck_assert(shape_equal(&variable->shape, &want[i].shape));
+        ck_assert_int_eq(variable->init.kind, INIT_UNIFORM);
+        ck_assert_double_eq(variable->init.bound, 0.5);
+    }
+    models_free(model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("init");
@@ -182,5 +217,6 @@ int main(void)
     tcase_add_loop_test(tcase, layers_may_say_how_they_begin, 0, sizeof rules / sizeof *rules);
     tcase_add_test(tcase, fans_need_a_matrix);
     tcase_add_test(tcase, an_embedding_begins_normal_with_a_zero_row);
+    tcase_add_test(tcase, a_gru_begins_uniform_by_its_hidden_size);
     return checks_run(suite);
 }

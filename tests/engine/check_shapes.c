@@ -30,6 +30,9 @@ static const struct {
     {"[3, 7, 6]", "{'type': 'SelectLast'}", "[7, 6]"},
     {"[9, 6]", "{'type': 'PositionalEmbedding', 'num_embeddings': 9}", "[9, 6]"},
     {"[9, 6]", "{'type': 'SelfAttention', 'num_heads': 3}", "[9, 6]"},
+    {"[9, 6]", "{'type': 'RNN', 'hidden_size': 5}", "[9, 5]"},
+    {"[9, 6]", "{'type': 'LSTM', 'hidden_size': 5, 'num_layers': 2, 'bidirectional': true}",
+     "[9, 10]"},
 };
 
 START_TEST(outputs_have_pytorch_s_shapes)
@@ -71,6 +74,10 @@ static const struct {
      "layer \"0\" (Embedding): it takes int64, but its input 0 is float32"},
     {"[6]", "{'type': 'SelectLast'}",
      "layer \"0\" (SelectLast): it takes [N, T, E], but its input is [N, 6]"},
+    {"[6]", "{'type': 'LSTM', 'hidden_size': 3}",
+     "layer \"0\" (LSTM): it takes [N, T, F], but its input is [N, 6]"},
+    {"[4, 6]", "{'type': 'GRU', 'hidden_size': 3, 'input_size': 4}",
+     "layer \"0\" (GRU): input_size is 4, but its input [N, 4, 6] has 6"},
     {"[6]", "{'type': 'PositionalEmbedding', 'num_embeddings': 3}",
      "layer \"0\" (PositionalEmbedding): it takes [N, T, E], but its input is [N, 6]"},
     {"[4, 6]", "{'type': 'PositionalEmbedding', 'num_embeddings': 3}",
