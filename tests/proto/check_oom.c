@@ -211,7 +211,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("proto/oom");
-    TCase *tcase = checks_case(suite, "oom", 60);
+    TCase *tcase = checks_case(suite, "oom", 240);
     tcase_add_loop_test(tcase, every_allocation_fails_in_turn, 0,
                         sizeof attempts / sizeof attempts[0]);
     return checks_run(suite);
