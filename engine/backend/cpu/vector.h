@@ -11,7 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined __x86_64__ && defined __GNUC__ && __GNUC__ >= 12 && !defined __clang__
+/* The loader chooses a clone before ThreadSanitizer is there to watch it choose: none with it. */
+#if defined __x86_64__ && defined __GNUC__ && __GNUC__ >= 12 && !defined __clang__ &&              \
+    !defined __SANITIZE_THREAD__
 #define VECTOR_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define VECTOR_CLONES
