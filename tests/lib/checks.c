@@ -16,11 +16,17 @@ const char *__tsan_default_suppressions(void)
     return "race:libdnnl.so\n";
 }
 
-/* AddressSanitizer asks for this: too large an allocation fails, as it does without it. */
+/* The sanitizers ask for these: too large an allocation fails, as it does without them. */
+static const char sanitizer_options[] = "allocator_may_return_null=1";
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-    return "allocator_may_return_null=1";
+    return sanitizer_options;
+}
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return sanitizer_options;
 }
 
 int checks_run(Suite *suite)
