@@ -55,3 +55,27 @@ int grad_unary(struct build *build, const struct node *node, const char *op, str
     in_grad[0] = build_out(build, grad, node->in[0]->shape, node->in[0]->dtype, err);
     return in_grad[0] == NULL ? err->code : 0;
 }
+
+int grad_norm(struct build *build, const struct node *node, const char *op, struct value *out_grad,
+              struct value **in_grad, struct err *err)
+{
+    struct node *grad = build_grad_node(build, op, PHASE_INPUT_GRAD, node, err);
+    if (grad == NULL)
+        return err->code;
+    build_in(grad, node->in[0]);
+    build_in(grad, out_grad);
+    build_in(grad, node->in[1]);
+    build_in(grad, node->out[1]);
+    build_in(grad, node->out[2]);
+    struct value *input_grad = build_out(build, grad, node->in[0]->shape, DTYPE_F32, err);
+    if (input_grad == NULL)
+        return err->code;
+    in_grad[0] = node->in[0]->needs_grad ? input_grad : NULL;
+    for (int i = 1; i <= 2 && node->in[i] != NULL && node->in[i]->needs_grad; i++) {
+        struct value *gradient = build_gradient(build, node->in[i], err);
+        if (gradient == NULL)
+            return err->code;
+        build_out_value(grad, gradient);
+    }
+    return 0;
+}

@@ -21,5 +21,9 @@ int grad_input(struct build *build, const struct node *node, const char *op, str
  * and no input of the new node. */
 int grad_unary(struct build *build, const struct node *node, const char *op, struct value *first,
                struct value *second, struct value **in_grad, struct err *err);
+/* Of a normalisation (x, weight?, bias?, …) -> y, mean, spread: appends OP(x, gy, weight, mean,
+ * spread) -> gx, gradient of weight, of bias. */
+int grad_norm(struct build *build, const struct node *node, const char *op, struct value *out_grad,
+              struct value **in_grad, struct err *err);
 
 #endif

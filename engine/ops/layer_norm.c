@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/ops/attr.h"
+#include "engine/ops/grad.h"
 #include "engine/ops/registry.h"
 
 /* Parts the input in rows, shape.dim[0 .. lead), of ret_normalized elements. */
@@ -68,25 +69,7 @@ static int layer_norm_build(struct build *build, const struct job_layer *layer,
 static int layer_norm_grad(struct build *build, const struct node *node,
                            struct value *const *out_grad, struct value **in_grad, struct err *err)
 {
-    struct node *grad = build_grad_node(build, "layer_norm_grad", PHASE_INPUT_GRAD, node, err);
-    if (grad == NULL)
-        return err->code;
-    build_in(grad, node->in[0]);
-    build_in(grad, out_grad[0]);
-    build_in(grad, node->in[1]);
-    build_in(grad, node->out[1]);
-    build_in(grad, node->out[2]);
-    struct value *input_grad = build_out(build, grad, node->in[0]->shape, DTYPE_F32, err);
-    if (input_grad == NULL)
-        return err->code;
-    in_grad[0] = node->in[0]->needs_grad ? input_grad : NULL;
-    for (int i = 1; i <= 2 && node->in[i] != NULL && node->in[i]->needs_grad; i++) {
-        struct value *gradient = build_gradient(build, node->in[i], err);
-        if (gradient == NULL)
-            return err->code;
-        build_out_value(grad, gradient);
-    }
-    return 0;
+    return grad_norm(build, node, "layer_norm_grad", out_grad[0], in_grad, err);
 }
 
 const struct op_def op_layer_norm = {

@@ -17,6 +17,8 @@ engine_libengine_a_SOURCES += \
 	%D%/dim.h \
 	%D%/dropout.c \
 	%D%/embedding.c \
+	%D%/fold.c \
+	%D%/fold.h \
 	%D%/grad.c \
 	%D%/grad.h \
 	%D%/layer_norm.c \
