@@ -231,6 +231,7 @@ START_TEST(test_full_disk)
     ck_assert_ptr_nonnull(memmem(log, size, lost, sizeof lost - 1));
     free(reports);
     free(log);
+    ck_assert_int_eq(umount2(job.dir, MNT_DETACH), 0); /* or its directory would stay */
 }
 END_TEST
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 static char scratch[4096];
+static pid_t scratch_owner; /* the test's own process, not what it forks */
 
 /* ThreadSanitizer asks for this. oneDNN is not instrumented: the sanitizer sees its atomic reads
  * through pthread's functions, but not the guards under which its globals were constructed. */
@@ -57,17 +58,6 @@ TCase *checks_case(Suite *suite, const char *name, double timeout_s)
     return tcase;
 }
 
-const char *checks_scratch(void)
-{
-    if (scratch[0] == '\0') {
-        const char *base = getenv("TMPDIR");
-        snprintf(scratch, sizeof scratch, "%s/check-XXXXXX", base != NULL ? base : "/tmp");
-        if (mkdtemp(scratch) == NULL)
-            ck_abort_msg("mkdtemp(%s) failed", scratch);
-    }
-    return scratch;
-}
-
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st;
@@ -81,4 +71,23 @@ void checks_scratch_remove(void)
     if (scratch[0] != '\0')
         nftw(scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     scratch[0] = '\0';
+}
+
+static void remove_at_exit(void)
+{
+    if (getpid() == scratch_owner)
+        checks_scratch_remove();
+}
+
+const char *checks_scratch(void)
+{
+    if (scratch[0] == '\0') {
+        const char *base = getenv("TMPDIR");
+        snprintf(scratch, sizeof scratch, "%s/check-XXXXXX", base != NULL ? base : "/tmp");
+        if (mkdtemp(scratch) == NULL)
+            ck_abort_msg("mkdtemp(%s) failed", scratch);
+        scratch_owner = getpid();
+        atexit(remove_at_exit);
+    }
+    return scratch;
 }

@@ -16,7 +16,7 @@ int checks_skip(const char *const *names, size_t n, const char *why);
 TCase *checks_case(Suite *suite, const char *name, double timeout_s);
 
 /* A scratch directory of this test, made under TMPDIR and removed with all its files by
- * checks_scratch_remove. */
+ * checks_scratch_remove, or when the test's process exits. */
 const char *checks_scratch(void);
 void checks_scratch_remove(void);
 
