@@ -156,11 +156,6 @@ static const struct {
                          confusion_read},
 };
 
-const char *report_type_name(enum report_type type)
-{
-    return types[type].name;
-}
-
 static json_t *failed_to_json(const struct err *failure)
 {
     json_t *root = json_pack("{s:s, s:s, s:s}", "type", types[REPORT_FAILED].name, "code",

@@ -36,7 +36,6 @@ struct report {
                           classes */
 };
 
-const char *report_type_name(enum report_type type); /* "progress" */
 /* One line without '\n', to be freed with free(); NULL without memory. */
 char *report_format(const struct report *report);
 /* Absent numbers are NAN, absent counts 0. Errors: ERR_PARSE,

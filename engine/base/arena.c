@@ -92,13 +92,6 @@ void *arena_grow(struct arena *arena, void *items, size_t n, size_t *capacity, s
     return grown;
 }
 
-char *arena_strdup(struct arena *arena, const char *text)
-{
-    size_t size = strlen(text) + 1;
-    char *copy = arena_alloc(arena, size);
-    return copy == NULL ? NULL : memcpy(copy, text, size);
-}
-
 char *arena_format(struct arena *arena, const char *format, ...)
 {
     va_list args;

@@ -16,7 +16,6 @@ void *arena_array(struct arena *arena, size_t n, size_t size);
 /* Room for one more in an array of n items in the arena: `items` itself, or a copy twice as large,
  * *capacity then changed; NULL without memory. The old copy stays until the arena is freed. */
 void *arena_grow(struct arena *arena, void *items, size_t n, size_t *capacity, size_t size);
-char *arena_strdup(struct arena *arena, const char *text);
 char *arena_format(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
