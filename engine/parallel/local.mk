@@ -1,9 +1,17 @@
 engine_libengine_a_SOURCES += \
 	%D%/chunk.c \
 	%D%/chunk.h \
+	%D%/crew.c \
+	%D%/crew.h \
+	%D%/memory.c \
+	%D%/memory.h \
 	%D%/replica.c \
 	%D%/replica.h \
 	%D%/replicate.c \
+	%D%/rows.c \
+	%D%/rows.h \
 	%D%/shapes.c \
 	%D%/shapes.h \
-	%D%/strategy.h
+	%D%/strategy.c \
+	%D%/strategy.h \
+	%D%/strategy_def.h

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "engine/base/team.h"
+#include "engine/parallel/rows.h"
 
 static bool meets(const struct shapes *shapes, size_t graph, int rank)
 {
@@ -17,40 +18,18 @@ static size_t tensor_bytes(const struct shape *shape, enum dtype dtype)
     return (size_t)shape_count(shape) * dtype_size(dtype);
 }
 
-size_t replica_data_bytes(const struct model *model, int input, int64_t samples)
-{
-    return (size_t)samples * tensor_bytes(&model->inputs[input].shape, model->inputs[input].dtype);
-}
-
-size_t replica_target_bytes(const struct model *model, int64_t samples)
-{
-    return (size_t)samples * tensor_bytes(&model->target, model->target_dtype);
-}
-
 static size_t variable_bytes(const struct model *model, int variable)
 {
     const struct variable *v = &model->variables[variable];
     return tensor_bytes(&v->shape, v->dtype);
 }
 
-static int memory_alloc(struct replica *replica, size_t bytes, const char *what,
-                        struct memory *memory, struct err *err)
+static int allocate(struct replica *replica, size_t bytes, const char *what,
+                    struct memory *ret_memory, struct err *err)
 {
-    if (bytes == 0)
-        return 0;
-    void *at = replica->config->backend->alloc(replica->device, bytes);
-    if (at == NULL)
-        return err_set(err, ERR_NOMEM, "%s has no memory for the %zu bytes of its %s",
-                       replica->config->devices[replica->rank].name, bytes, what);
-    *memory = (struct memory){at, bytes};
-    return 0;
-}
-
-static void memory_free(struct replica *replica, struct memory *memory)
-{
-    if (memory->at != NULL)
-        replica->config->backend->free(replica->device, memory->at, memory->bytes);
-    *memory = (struct memory){0};
+    const struct strategy_config *config = replica->config;
+    return memory_alloc(config->backend, replica->device, config->devices[replica->rank].name,
+                        bytes, what, ret_memory, err);
 }
 
 static int program_build(struct replica *replica, size_t i, size_t *arena_bytes, struct err *err)
@@ -79,15 +58,15 @@ int replica_open(struct replica *replica, struct err *err)
         if (meets(shapes, i, replica->rank))
             rc = program_build(replica, i, &arena_bytes, err);
     if (rc == 0)
-        rc = memory_alloc(replica, replica->map->bytes, "variables", &replica->variables, err);
+        rc = allocate(replica, replica->map->bytes, "variables", &replica->variables, err);
     if (rc == 0)
-        rc = memory_alloc(replica, arena_bytes, "activations", &replica->arena, err);
+        rc = allocate(replica, arena_bytes, "activations", &replica->arena, err);
     for (int i = 0; rc == 0 && i < config->model->n_inputs; i++)
-        rc = memory_alloc(replica, replica_data_bytes(config->model, i, largest), "inputs",
-                          &replica->data[i], err);
+        rc = allocate(replica, rows_data_bytes(config->model, i, largest), "inputs",
+                      &replica->data[i], err);
     if (rc == 0)
-        rc = memory_alloc(replica, replica_target_bytes(config->model, largest), "targets",
-                          &replica->target, err);
+        rc = allocate(replica, rows_target_bytes(config->model, largest), "targets",
+                      &replica->target, err);
     return rc;
 }
 
@@ -101,12 +80,13 @@ void replica_close(struct replica *replica)
     replica->programs = NULL;
     if (replica->device == NULL)
         return;
-    memory_free(replica, &replica->variables);
-    memory_free(replica, &replica->arena);
+    const struct backend *backend = replica->config->backend;
+    memory_free(backend, replica->device, &replica->variables);
+    memory_free(backend, replica->device, &replica->arena);
     for (int i = 0; i < MODEL_MAX_INPUTS; i++)
-        memory_free(replica, &replica->data[i]);
-    memory_free(replica, &replica->target);
-    replica->config->backend->device_close(replica->device);
+        memory_free(backend, replica->device, &replica->data[i]);
+    memory_free(backend, replica->device, &replica->target);
+    backend->device_close(replica->device);
     replica->device = NULL;
 }
 
@@ -119,11 +99,11 @@ static int write_chunk(struct replica *replica, const struct batch *batch, struc
     int rc = 0;
     for (int i = 0; rc == 0 && i < model->n_inputs; i++)
         rc = backend->write(replica->device, replica->data[i].at, batch->inputs[i],
-                            replica_data_bytes(model, i, batch->n), err);
+                            rows_data_bytes(model, i, batch->n), err);
     if (rc != 0)
         return rc;
     return backend->write(replica->device, replica->target.at, batch->targets,
-                          replica_target_bytes(model, batch->n), err);
+                          rows_target_bytes(model, batch->n), err);
 }
 
 static int read_buffer(struct replica *replica, void *const *base, const struct plan_buffer *buffer,
@@ -197,10 +177,10 @@ int replica_plan(const struct strategy_config *config, const struct shapes *shap
     struct strategy_memory memory = {
         .samples = largest,
         .variable_bytes = map->bytes,
-        .input_bytes = replica_target_bytes(config->model, largest),
+        .input_bytes = rows_target_bytes(config->model, largest),
     };
     for (int i = 0; i < config->model->n_inputs; i++)
-        memory.input_bytes += replica_data_bytes(config->model, i, largest);
+        memory.input_bytes += rows_data_bytes(config->model, i, largest);
     team_set_size(config->devices[rank].n_threads);
     for (size_t i = 0; i < shapes->n; i++) {
         struct plan *plan;

@@ -4,16 +4,12 @@
 #define ENGINE_PARALLEL_REPLICA_H
 
 #include "engine/exec/executor.h"
+#include "engine/parallel/memory.h"
 #include "engine/parallel/shapes.h"
 
 struct program {
     struct plan *plan; /* NULL: another replica's */
     struct executor *executor;
-};
-
-struct memory { /* of a device */
-    void *at;
-    size_t bytes;
 };
 
 struct replica {
@@ -50,10 +46,6 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
 
 int replica_read(struct replica *replica, int variable, void *to, struct err *err);
 int replica_write(struct replica *replica, int variable, const void *from, struct err *err);
-
-/* Bytes of that many samples of an input, and of targets, on the host. */
-size_t replica_data_bytes(const struct model *model, int input, int64_t samples);
-size_t replica_target_bytes(const struct model *model, int64_t samples);
 
 /* What replica_open would allocate, without touching a device; sets the calling thread's team to
  * the device's. */

@@ -1,41 +1,38 @@
 /* replicate.c: strategy.h by replicas, as DataParallel: a batch is cut by torch.chunk, each
  * device's thread runs its chunk, the graph's all-reduce nodes sum the gradients on the way.
  *
- * Every call hands one task to every device's thread and waits for all. When a replica fails, its
- * thread aborts the collective, so that the others come back too, with ERR_CANCELLED; the first
- * error that is not that is the user's.
+ * Variables are the same on all devices at the start and stay so, since every replica makes the
+ * same update; buffers are the controller's (device 0): those of the others are discarded, and
+ * overwritten before an evaluation.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/thread.h"
 #include "engine/comm/comm.h"
 #include "engine/graph/op.h"
 #include "engine/parallel/chunk.h"
+#include "engine/parallel/crew.h"
 #include "engine/parallel/replica.h"
+#include "engine/parallel/rows.h"
+#include "engine/parallel/strategy_def.h"
 
-struct driver;
-typedef int (*task_fn)(struct driver *driver, struct err *err);
-
-/* A device's thread, and what it is to do next. */
+/* A device's part of a call. */
 struct driver {
-    struct strategy *strategy;
-    struct thread *thread;
     struct replica replica;
     struct chunk chunk;
     double loss_sum;
     struct replica_outputs outputs; /* this chunk's part of the strategy's */
-    task_fn task;
-    struct err err;
 };
 
-struct strategy {
+struct replicate {
+    struct strategy strategy; /* first: the public view */
     struct strategy_config config;
     struct shapes shapes;
     struct arena *arena; /* holds the map */
     struct variable_map map;
     struct comm *comm; /* NULL with one device */
+    struct crew *crew;
     int64_t *predictions;
     float *outputs;      /* NULL: not kept */
     void *buffer;        /* room for any one of the model's buffers */
@@ -46,83 +43,62 @@ struct strategy {
     struct driver drivers[];
 };
 
-static void run_task(void *context)
+static void abort_all(void *context)
 {
-    struct driver *driver = context;
-    struct strategy *strategy = driver->strategy;
-    if (driver->task(driver, &driver->err) != 0 && strategy->comm != NULL)
-        comm_abort(strategy->comm);
+    struct replicate *replicate = context;
+    if (replicate->comm != NULL)
+        comm_abort(replicate->comm);
 }
 
-static int replica_error(const struct strategy *strategy, int rank, struct err *err)
+static int place_error(void *context, int rank, struct err *err)
 {
-    if (strategy->config.n_devices == 1)
+    const struct replicate *replicate = context;
+    if (replicate->config.n_devices == 1)
         return err->code;
-    return err_context(err, "replica %d on %s", rank, strategy->config.devices[rank].name);
+    return err_context(err, "replica %d on %s", rank, replicate->config.devices[rank].name);
 }
 
-/* The error that made the others stop. */
-static int first_error(const struct strategy *strategy, int n, struct err *err)
+static int on_devices(struct replicate *replicate, crew_task task, struct err *err)
 {
-    const struct driver *cause = NULL;
-    for (int r = 0; r < n; r++) {
-        const struct driver *driver = &strategy->drivers[r];
-        if (driver->err.code == 0)
-            continue;
-        if (cause == NULL ||
-            (cause->err.code == ERR_CANCELLED && driver->err.code != ERR_CANCELLED))
-            cause = driver;
-    }
-    if (cause == NULL)
-        return 0;
-    *err = cause->err;
-    return replica_error(strategy, cause->replica.rank, err);
+    return crew_run(replicate->crew, 0, replicate->config.n_devices, task, err);
 }
 
-/* Runs `task` on the first n devices, returns when all have. */
-static int on_devices(struct strategy *strategy, int n, task_fn task, struct err *err)
+static int open_task(void *context, int rank, struct err *err)
 {
-    for (int r = 0; r < n; r++) {
-        struct driver *driver = &strategy->drivers[r];
-        driver->task = task;
-        driver->err = (struct err)ERR_INIT;
-        thread_submit(driver->thread, run_task, driver);
-    }
-    for (int r = 0; r < n; r++)
-        thread_wait(strategy->drivers[r].thread);
-    return first_error(strategy, n, err);
+    struct replicate *replicate = context;
+    return replica_open(&replicate->drivers[rank].replica, err);
 }
 
-static int open_task(struct driver *driver, struct err *err)
+static int close_task(void *context, int rank, struct err *err)
 {
-    return replica_open(&driver->replica, err);
-}
-
-static int close_task(struct driver *driver, struct err *err)
-{
+    struct replicate *replicate = context;
     (void)err;
-    replica_close(&driver->replica);
+    replica_close(&replicate->drivers[rank].replica);
     return 0;
 }
 
-static int run_chunk_task(struct driver *driver, struct err *err)
+static int run_chunk_task(void *context, int rank, struct err *err)
 {
+    struct replicate *replicate = context;
+    struct driver *driver = &replicate->drivers[rank];
     driver->loss_sum = 0;
     if (driver->chunk.batch.n == 0 && !driver->chunk.training)
         return 0;
     return replica_run(&driver->replica, &driver->chunk, &driver->loss_sum, &driver->outputs, err);
 }
 
-static int read_task(struct driver *driver, struct err *err)
+static int read_task(void *context, int rank, struct err *err)
 {
-    struct strategy *strategy = driver->strategy;
-    return replica_read(&driver->replica, strategy->variable, strategy->read_to, err);
+    struct replicate *replicate = context;
+    return replica_read(&replicate->drivers[rank].replica, replicate->variable, replicate->read_to,
+                        err);
 }
 
-static int write_task(struct driver *driver, struct err *err)
+static int write_task(void *context, int rank, struct err *err)
 {
-    struct strategy *strategy = driver->strategy;
-    return replica_write(&driver->replica, strategy->variable, strategy->write_from, err);
+    struct replicate *replicate = context;
+    return replica_write(&replicate->drivers[rank].replica, replicate->variable,
+                         replicate->write_from, err);
 }
 
 static int64_t largest_batch(const int64_t *batches, size_t n)
@@ -147,135 +123,121 @@ static size_t largest_buffer(const struct model *model)
 }
 
 /* What the host needs: graphs, the map, gathered predictions. */
-static int open_host(struct strategy *strategy, struct err *err)
+static int open_host(struct replicate *replicate, struct err *err)
 {
-    const struct strategy_config *config = &strategy->config;
+    const struct strategy_config *config = &replicate->config;
     int64_t most = largest_batch(config->eval_batches, config->n_eval_batches);
-    strategy->arena = arena_new();
-    strategy->predictions =
-        calloc((size_t)(most * config->model->loss_terms) + 1, sizeof *strategy->predictions);
-    strategy->buffer = malloc(largest_buffer(config->model) + 1);
+    replicate->arena = arena_new();
+    replicate->predictions =
+        calloc((size_t)(most * config->model->loss_terms) + 1, sizeof *replicate->predictions);
+    replicate->buffer = malloc(largest_buffer(config->model) + 1);
     if (config->keep_outputs)
-        strategy->outputs =
+        replicate->outputs =
             calloc((size_t)(most * shape_count(&config->model->output)), sizeof(float));
-    if (strategy->arena == NULL || strategy->predictions == NULL || strategy->buffer == NULL ||
-        (config->keep_outputs && strategy->outputs == NULL))
+    if (replicate->arena == NULL || replicate->predictions == NULL || replicate->buffer == NULL ||
+        (config->keep_outputs && replicate->outputs == NULL))
         return err_set(err, ERR_NOMEM, "out of memory");
-    int rc = variable_map_build(config->model, strategy->arena, &strategy->map, err);
+    int rc = variable_map_build(config->model, replicate->arena, &replicate->map, err);
     if (rc == 0)
-        rc = shapes_build(config, &strategy->shapes, err);
+        rc = shapes_build(config, &replicate->shapes, err);
     if (rc == 0 && config->n_devices > 1)
-        rc = comm_new(config->n_devices, &strategy->comm, err);
+        rc = comm_new(config->n_devices, &replicate->comm, err);
     return rc;
 }
 
-static int start_drivers(struct strategy *strategy, struct err *err)
+static int start_crew(struct replicate *replicate, struct err *err)
 {
-    for (int r = 0; r < strategy->config.n_devices; r++) {
-        const struct device_config *device = &strategy->config.devices[r];
-        struct driver *driver = &strategy->drivers[r];
-        driver->strategy = strategy;
+    const struct crew_config config = {
+        .devices = replicate->config.devices,
+        .n_devices = replicate->config.n_devices,
+        .abort = abort_all,
+        .place = place_error,
+        .context = replicate,
+    };
+    for (int r = 0; r < replicate->config.n_devices; r++) {
+        struct driver *driver = &replicate->drivers[r];
         driver->replica = (struct replica){
             .rank = r,
-            .config = &strategy->config,
-            .shapes = &strategy->shapes,
-            .map = &strategy->map,
+            .config = &replicate->config,
+            .shapes = &replicate->shapes,
+            .map = &replicate->map,
         };
-        if (strategy->comm != NULL)
-            driver->chunk.collective = comm_collective(strategy->comm, r);
-        int rc = thread_start(device->name, device->cores, device->n_cores, device->n_threads,
-                              &driver->thread, err);
-        if (rc != 0)
-            return replica_error(strategy, r, err);
+        if (replicate->comm != NULL)
+            driver->chunk.collective = comm_collective(replicate->comm, r);
     }
-    return 0;
+    return crew_start(&config, &replicate->crew, err);
 }
 
-int strategy_open(const struct strategy_config *config, struct strategy **ret_strategy,
-                  struct err *err)
+static void replicate_close(struct strategy *strategy)
+{
+    struct replicate *replicate = (struct replicate *)strategy;
+    if (replicate->crew != NULL)
+        on_devices(replicate, close_task, &(struct err)ERR_INIT);
+    crew_stop(replicate->crew);
+    comm_free(replicate->comm);
+    shapes_done(&replicate->shapes);
+    arena_free(replicate->arena);
+    free(replicate->predictions);
+    free(replicate->outputs);
+    free(replicate->buffer);
+    free(replicate);
+}
+
+static int replicate_open(const struct strategy_config *config, struct strategy **ret_strategy,
+                          struct err *err)
 {
     assert(config->n_devices >= 1 && config->n_devices <= LIMIT_DEVICES);
-    struct strategy *strategy =
-        calloc(1, sizeof *strategy + (size_t)config->n_devices * sizeof strategy->drivers[0]);
-    if (strategy == NULL)
+    struct replicate *replicate =
+        calloc(1, sizeof *replicate + (size_t)config->n_devices * sizeof replicate->drivers[0]);
+    if (replicate == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
-    strategy->config = *config;
-    int rc = open_host(strategy, err);
+    replicate->strategy.def = &strategy_replicate;
+    replicate->config = *config;
+    int rc = open_host(replicate, err);
     if (rc == 0)
-        rc = start_drivers(strategy, err);
+        rc = start_crew(replicate, err);
     if (rc == 0)
-        rc = on_devices(strategy, config->n_devices, open_task, err);
+        rc = on_devices(replicate, open_task, err);
     if (rc != 0)
-        strategy_close(strategy);
+        replicate_close(&replicate->strategy);
     else
-        *ret_strategy = strategy;
+        *ret_strategy = &replicate->strategy;
     return rc;
-}
-
-void strategy_close(struct strategy *strategy)
-{
-    if (strategy == NULL)
-        return;
-    int started = 0;
-    while (started < strategy->config.n_devices && strategy->drivers[started].thread != NULL)
-        started++;
-    on_devices(strategy, started, close_task, &(struct err)ERR_INIT);
-    for (int r = 0; r < started; r++)
-        thread_stop(strategy->drivers[r].thread);
-    comm_free(strategy->comm);
-    shapes_done(&strategy->shapes);
-    arena_free(strategy->arena);
-    free(strategy->predictions);
-    free(strategy->outputs);
-    free(strategy->buffer);
-    free(strategy);
-}
-
-static struct batch rows(const struct model *model, const struct batch *batch, int64_t first,
-                         int64_t n)
-{
-    struct batch chunk = {
-        .n = n,
-        .targets = (const char *)batch->targets + replica_target_bytes(model, first),
-    };
-    for (int i = 0; i < model->n_inputs; i++)
-        chunk.inputs[i] = (const char *)batch->inputs[i] + replica_data_bytes(model, i, first);
-    return chunk;
 }
 
 /* Cuts the batch: each driver gets its rows, and the position of its first sample. */
-static void scatter(struct strategy *strategy, const struct batch *batch, const struct step *step,
+static void scatter(struct replicate *replicate, const struct batch *batch, const struct step *step,
                     bool training, enum step_part part)
 {
-    const struct model *model = strategy->config.model;
+    const struct model *model = replicate->config.model;
     int64_t sizes[LIMIT_DEVICES], first = 0;
-    chunk_sizes(batch->n, strategy->config.n_devices, sizes);
-    for (int r = 0; r < strategy->config.n_devices; r++) {
-        struct driver *driver = &strategy->drivers[r];
+    chunk_sizes(batch->n, replicate->config.n_devices, sizes);
+    for (int r = 0; r < replicate->config.n_devices; r++) {
+        struct driver *driver = &replicate->drivers[r];
         struct chunk *chunk = &driver->chunk;
         chunk->training = training;
         chunk->part = part;
         chunk->step = *step;
         chunk->step.first_sample += first;
-        chunk->batch = rows(model, batch, first, sizes[r]);
-        driver->outputs.predictions = strategy->predictions + first * model->loss_terms;
-        if (strategy->outputs != NULL)
-            driver->outputs.outputs = strategy->outputs + first * shape_count(&model->output);
+        chunk->batch = rows_of(model, batch, first, sizes[r]);
+        driver->outputs.predictions = replicate->predictions + first * model->loss_terms;
+        if (replicate->outputs != NULL)
+            driver->outputs.outputs = replicate->outputs + first * shape_count(&model->output);
         first += sizes[r];
     }
 }
 
-static void gather(const struct strategy *strategy, const struct step *step,
+static void gather(const struct replicate *replicate, const struct step *step,
                    struct strategy_result *result)
 {
     double sum = 0;
-    for (int r = 0; r < strategy->config.n_devices; r++) {
-        const struct driver *driver = &strategy->drivers[r];
+    for (int r = 0; r < replicate->config.n_devices; r++) {
+        const struct driver *driver = &replicate->drivers[r];
         const struct batch *chunk = &driver->chunk.batch;
         result->replicas[r] = (struct replica_result){
             .samples = chunk->n,
             .loss_sum = driver->loss_sum,
-            .loss_divisor = graph_loss_divisor(strategy->config.model, chunk->targets, chunk->n),
+            .loss_divisor = graph_loss_divisor(replicate->config.model, chunk->targets, chunk->n),
         };
         sum += driver->loss_sum;
     }
@@ -284,72 +246,79 @@ static void gather(const struct strategy *strategy, const struct step *step,
     result->outputs = NULL;
 }
 
-int strategy_train(struct strategy *strategy, const struct batch *batch, enum step_part part,
-                   const struct step *step, struct strategy_result *ret_result, struct err *err)
+static int replicate_train(struct strategy *strategy, const struct batch *batch,
+                           enum step_part part, const struct step *step,
+                           struct strategy_result *ret_result, struct err *err)
 {
-    scatter(strategy, batch, step, true, part);
-    int rc = on_devices(strategy, strategy->config.n_devices, run_chunk_task, err);
+    struct replicate *replicate = (struct replicate *)strategy;
+    scatter(replicate, batch, step, true, part);
+    int rc = on_devices(replicate, run_chunk_task, err);
     if (rc != 0)
         return rc;
-    strategy->buffers_differ = strategy->config.n_devices > 1;
-    gather(strategy, step, ret_result);
+    replicate->buffers_differ = replicate->config.n_devices > 1;
+    gather(replicate, step, ret_result);
     return 0;
 }
 
-/* The controller's buffers to all. */
-static int broadcast_buffers(struct strategy *strategy, struct err *err)
+static int replicate_read(struct strategy *strategy, int variable, void *to, struct err *err)
 {
-    const struct model *model = strategy->config.model;
+    struct replicate *replicate = (struct replicate *)strategy;
+    replicate->variable = variable;
+    replicate->read_to = to;
+    return crew_run(replicate->crew, 0, 1, read_task, err);
+}
+
+static int replicate_write(struct strategy *strategy, int variable, const void *from,
+                           struct err *err)
+{
+    struct replicate *replicate = (struct replicate *)strategy;
+    replicate->variable = variable;
+    replicate->write_from = from;
+    return on_devices(replicate, write_task, err);
+}
+
+/* The controller's buffers to all. */
+static int broadcast_buffers(struct replicate *replicate, struct err *err)
+{
+    const struct model *model = replicate->config.model;
     for (size_t i = 0; i < model->n_variables; i++) {
         if (model->variables[i].kind != VARIABLE_BUFFER)
             continue;
-        int rc = strategy_read(strategy, (int)i, strategy->buffer, err);
+        int rc = replicate_read(&replicate->strategy, (int)i, replicate->buffer, err);
         if (rc == 0)
-            rc = strategy_write(strategy, (int)i, strategy->buffer, err);
+            rc = replicate_write(&replicate->strategy, (int)i, replicate->buffer, err);
         if (rc != 0)
             return rc;
     }
-    strategy->buffers_differ = false;
+    replicate->buffers_differ = false;
     return 0;
 }
 
 /* Whether evaluations give class numbers: some losses do, whatever the chunk. */
-static bool predicts(const struct strategy *strategy)
+static bool predicts(const struct replicate *replicate)
 {
-    const struct shapes *shapes = &strategy->shapes;
-    int64_t chunk = strategy->drivers[0].chunk.batch.n;
+    const struct shapes *shapes = &replicate->shapes;
+    int64_t chunk = replicate->drivers[0].chunk.batch.n;
     return shapes->list[shapes_find(shapes, chunk, false, STEP_WHOLE)].graph->prediction != NULL;
 }
 
-int strategy_evaluate(struct strategy *strategy, const struct batch *batch, const struct step *step,
-                      struct strategy_result *ret_result, struct err *err)
+static int replicate_evaluate(struct strategy *strategy, const struct batch *batch,
+                              const struct step *step, struct strategy_result *ret_result,
+                              struct err *err)
 {
-    int rc = strategy->buffers_differ ? broadcast_buffers(strategy, err) : 0;
+    struct replicate *replicate = (struct replicate *)strategy;
+    int rc = replicate->buffers_differ ? broadcast_buffers(replicate, err) : 0;
     if (rc != 0)
         return rc;
-    scatter(strategy, batch, step, false, STEP_WHOLE);
-    rc = on_devices(strategy, strategy->config.n_devices, run_chunk_task, err);
+    scatter(replicate, batch, step, false, STEP_WHOLE);
+    rc = on_devices(replicate, run_chunk_task, err);
     if (rc != 0)
         return rc;
-    gather(strategy, step, ret_result);
-    if (predicts(strategy))
-        ret_result->predictions = strategy->predictions;
-    ret_result->outputs = strategy->outputs;
+    gather(replicate, step, ret_result);
+    if (predicts(replicate))
+        ret_result->predictions = replicate->predictions;
+    ret_result->outputs = replicate->outputs;
     return 0;
-}
-
-int strategy_read(struct strategy *strategy, int variable, void *to, struct err *err)
-{
-    strategy->variable = variable;
-    strategy->read_to = to;
-    return on_devices(strategy, 1, read_task, err);
-}
-
-int strategy_write(struct strategy *strategy, int variable, const void *from, struct err *err)
-{
-    strategy->variable = variable;
-    strategy->write_from = from;
-    return on_devices(strategy, strategy->config.n_devices, write_task, err);
 }
 
 /* Of the largest batch; batches that are accumulated differ by an update. */
@@ -370,8 +339,8 @@ static double training_flops(const struct shapes *shapes, const struct strategy_
     return flops;
 }
 
-int strategy_plan(const struct strategy_config *config, struct strategy_memory *ret_memory,
-                  double *ret_flops, struct err *err)
+static int replicate_plan(const struct strategy_config *config, struct strategy_memory *ret_memory,
+                          double *ret_flops, struct err *err)
 {
     struct strategy_memory memory[LIMIT_DEVICES];
     struct shapes shapes = {0};
@@ -392,3 +361,13 @@ int strategy_plan(const struct strategy_config *config, struct strategy_memory *
     arena_free(arena);
     return rc;
 }
+
+const struct strategy_def strategy_replicate = {
+    .plan = replicate_plan,
+    .open = replicate_open,
+    .close = replicate_close,
+    .train = replicate_train,
+    .evaluate = replicate_evaluate,
+    .read = replicate_read,
+    .write = replicate_write,
+};

@@ -1,11 +1,6 @@
-/* strategy.h: one step of a job on all of its devices, whatever the way it is spread.
- *
- * This version has one: replicas (one device is one replica). Variables are the same on all devices
- * at the start and stay so, since gradients are all-reduced and every replica makes the same
- * update; buffers are the controller's (device 0): those of the others are discarded, and
- * overwritten before an evaluation. All shapes that the job will run are given at the start and
- * their plans built then.
- */
+/* strategy.h: one step of a job on all of its devices, whatever the way it is spread: the job's
+ * `parallel.mode` chooses (strategy_def.h has the ways). All shapes that the job will run are given
+ * at the start and their plans built then. */
 #ifndef ENGINE_PARALLEL_STRATEGY_H
 #define ENGINE_PARALLEL_STRATEGY_H
 

@@ -1,0 +1,28 @@
+/* strategy_def.h: a way to spread a job, as strategy.c calls it. Private to engine/parallel. */
+#ifndef ENGINE_PARALLEL_STRATEGY_DEF_H
+#define ENGINE_PARALLEL_STRATEGY_DEF_H
+
+#include "engine/parallel/strategy.h"
+
+/* The functions of strategy.h. */
+struct strategy_def {
+    int (*plan)(const struct strategy_config *config, struct strategy_memory *ret_memory,
+                double *ret_flops, struct err *err);
+    int (*open)(const struct strategy_config *config, struct strategy **ret_strategy,
+                struct err *err);
+    void (*close)(struct strategy *strategy); /* not NULL */
+    int (*train)(struct strategy *strategy, const struct batch *batch, enum step_part part,
+                 const struct step *step, struct strategy_result *ret_result, struct err *err);
+    int (*evaluate)(struct strategy *strategy, const struct batch *batch, const struct step *step,
+                    struct strategy_result *ret_result, struct err *err);
+    int (*read)(struct strategy *strategy, int variable, void *to, struct err *err);
+    int (*write)(struct strategy *strategy, int variable, const void *from, struct err *err);
+};
+
+struct strategy { /* the first member of each way's own */
+    const struct strategy_def *def;
+};
+
+extern const struct strategy_def strategy_replicate; /* one device is one replica */
+
+#endif
