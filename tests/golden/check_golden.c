@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/safetensors.h"
 #include "engine/train/trainer.h"
 #include "engine/worker/machine.h"
+#include "tests/golden/golden.h"
 #include "tests/lib/checks.h"
 
 static const char *const cases[] = {
@@ -80,17 +80,6 @@ static void compare_losses(const struct run *run, const json_t *wanted)
     }
 }
 
-static void compare_floats(const char *name, const float *a, const float *b, size_t n)
-{
-    double worst = 0, largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
-        largest = fmax(largest, fabs((double)b[i]));
-    }
-    ck_assert_msg(worst <= tolerance * largest, "%s: differs by %.3g of at most %.3g", name, worst,
-                  largest);
-}
-
 static void compare_weights(const char *ours, const char *wanted)
 {
     struct safetensors *a, *b;
@@ -105,7 +94,7 @@ static void compare_weights(const char *ours, const char *wanted)
         ck_assert_int_eq(x->dtype, y->dtype);
         ck_assert_msg(shape_equal(&x->shape, &y->shape), "%s has another shape", y->name);
         if (y->dtype == DTYPE_F32)
-            compare_floats(y->name, x->data, y->data, y->bytes / sizeof(float));
+            golden_floats(y->name, x->data, y->data, y->bytes / sizeof(float), tolerance);
         else
             ck_assert_mem_eq(x->data, y->data, y->bytes);
     }
@@ -146,13 +135,8 @@ END_TEST
 
 int main(void)
 {
-    const char *source = getenv("srcdir");
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%s/tests/golden", source != NULL ? source : ".");
-    if (chdir(folder) != 0) {
-        perror(folder);
+    if (!golden_enter())
         return EXIT_FAILURE;
-    }
     checks_scratch(); /* one for all of the forked tests */
     Suite *suite = suite_create("golden");
     TCase *tcase = checks_case(suite, "pytorch", 60);

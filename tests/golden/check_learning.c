@@ -4,57 +4,19 @@
  * Each tensor must agree to the case's tolerance in max|a-b| / max|b|, losses to ten times it, the
  * learning rate to the digits that metrics.jsonl has. The paths in the documents are relative to
  * tests/golden, where the test runs. */
-#include <jansson.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/base/safetensors.h"
 #include "tests/engine/run_job.h"
+#include "tests/golden/golden.h"
 #include "tests/lib/checks.h"
 
 enum { MAX_DEVICES = 3 };
 
 static json_t *cases; /* learning.json, read before the tests fork */
-
-static void check_number(const char *row, const json_t *object, const char *key, double wanted,
-                         double tolerance)
-{
-    double found = json_number_value(json_object_get(object, key));
-    ck_assert_msg(fabs(found - wanted) <= tolerance * fabs(wanted), "%s: %s is not %.9g", row, key,
-                  wanted);
-}
-
-static void compare_metrics(const char *output, const json_t *golden, double tolerance)
-{
-    char *text = run_job_contents(output, "metrics.jsonl", NULL), *rest = text;
-    const json_t *losses = json_object_get(golden, "losses"), *lr = json_object_get(golden, "lr");
-    size_t n = 0;
-    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0'; n++) {
-        json_t *row = json_loads(line, 0, NULL);
-        check_number(line, row, "loss", json_number_value(json_array_get(losses, n)),
-                     10 * tolerance);
-        check_number(line, row, "lr", json_number_value(json_array_get(lr, n)), 2e-9);
-        json_decref(row);
-    }
-    ck_assert_uint_eq(n, json_array_size(losses));
-    free(text);
-}
-
-static void compare_floats(const char *name, const float *a, const float *b, size_t n,
-                           double tolerance)
-{
-    double worst = 0, largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
-        largest = fmax(largest, fabs((double)b[i]));
-    }
-    ck_assert_msg(worst <= tolerance * largest, "%s: differs by %.3g of at most %.3g", name, worst,
-                  largest);
-}
 
 static void compare_weights(const char *output, const char *name, double tolerance)
 {
@@ -70,7 +32,7 @@ static void compare_weights(const char *output, const char *name, double toleran
         const struct safetensor *y = safetensors_find(wanted, path);
         ck_assert_msg(y != NULL && shape_equal(&x->shape, &y->shape), "%s", path);
         if (y->dtype == DTYPE_F32)
-            compare_floats(path, x->data, y->data, y->bytes / sizeof(float), tolerance);
+            golden_floats(path, x->data, y->data, y->bytes / sizeof(float), tolerance);
         else
             ck_assert_mem_eq(x->data, y->data, y->bytes);
     }
@@ -115,7 +77,7 @@ static void check_case(const json_t *golden, int n_devices)
     run_to(job, steps, n_devices, parted);
     run_job_same_file(output, parted, "weights.safetensors");
     double tolerance = json_number_value(json_object_get(golden, "tolerance"));
-    compare_metrics(output, golden, tolerance);
+    golden_metrics(output, golden, 10 * tolerance);
     compare_weights(output, job->name, tolerance);
     job_free(job);
 }
@@ -131,19 +93,9 @@ END_TEST
 
 int main(void)
 {
-    const char *source = getenv("srcdir");
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%s/tests/golden", source != NULL ? source : ".");
-    if (chdir(folder) != 0) {
-        perror(folder);
+    cases = golden_cases("learning.json");
+    if (cases == NULL)
         return EXIT_FAILURE;
-    }
-    json_error_t error;
-    cases = json_load_file("learning.json", 0, &error);
-    if (cases == NULL) {
-        fprintf(stderr, "%s: %s\n", error.source, error.text);
-        return EXIT_FAILURE;
-    }
     checks_scratch(); /* one for all of the forked tests */
     Suite *suite = suite_create("learning");
     TCase *tcase = checks_case(suite, "pytorch", 60);

@@ -1,12 +1,13 @@
 # tests/golden: the engine against PyTorch's own steps; generate.py makes the files.
+GOLDEN_SOURCES = tests/golden/golden.c tests/golden/golden.h tests/engine/run_job.c tests/engine/run_job.h
 check_PROGRAMS += tests/golden/check_golden
 TESTS += tests/golden/check_golden
-tests_golden_check_golden_SOURCES = tests/golden/check_golden.c
+tests_golden_check_golden_SOURCES = tests/golden/check_golden.c $(GOLDEN_SOURCES)
 tests_golden_check_golden_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_golden_check_golden_LDADD = $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/golden/check_learning
 TESTS += tests/golden/check_learning
-tests_golden_check_learning_SOURCES = tests/golden/check_learning.c tests/engine/run_job.c tests/engine/run_job.h
+tests_golden_check_learning_SOURCES = tests/golden/check_learning.c $(GOLDEN_SOURCES)
 tests_golden_check_learning_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_golden_check_learning_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_learning.py
@@ -57,3 +58,17 @@ tests_golden_check_resnets_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_resnets.py tests/golden/resnet.py \
 	tests/golden/resnet18.txt tests/golden/resnet18-steps.safetensors \
 	tests/golden/resnet50.txt tests/golden/resnet50-steps.safetensors
+
+# Whole models as users train them; generate_curves.py makes the files.
+check_PROGRAMS += tests/golden/check_curves
+TESTS += tests/golden/check_curves
+tests_golden_check_curves_SOURCES = tests/golden/check_curves.c $(GOLDEN_SOURCES)
+tests_golden_check_curves_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_golden_check_curves_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/golden/check_mnist
+TESTS += tests/golden/check_mnist
+tests_golden_check_mnist_SOURCES = tests/golden/check_mnist.c $(GOLDEN_SOURCES)
+tests_golden_check_mnist_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_golden_check_mnist_LDADD = $(ENGINE_TEST_LIBS)
+EXTRA_DIST += tests/golden/generate_curves.py tests/golden/README.md tests/golden/curves.json tests/golden/mnist.json \
+	tests/golden/curves-mnist-images.gz tests/golden/curves-mnist-labels.gz tests/golden/curves-digits.csv.gz tests/golden/curves-text.txt
