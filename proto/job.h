@@ -20,16 +20,8 @@
 #include "proto/err.h"
 #include "proto/job_data.h"
 #include "proto/job_model.h"
+#include "proto/job_parallel.h"
 #include "proto/job_train.h"
-
-enum parallel_mode { PARALLEL_SINGLE, PARALLEL_REPLICATE };
-enum device_type { DEVICE_DEFAULT, DEVICE_CPU, DEVICE_CUDA };
-struct job_parallel {
-    enum parallel_mode mode;
-    int64_t n_devices; /* the count asked for; 0: "all" */
-    char **devices;    /* the list in its order ("cpu:1", "cpu"), n_devices long, or NULL */
-    enum device_type device_type;
-};
 
 struct job_checkpoint {
     struct job_every every; /* default 1 epoch */

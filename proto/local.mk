@@ -26,6 +26,7 @@ proto_libproto_a_SOURCES = \
 	proto/job_maps.c \
 	proto/job_marks.c \
 	proto/job_model.h \
+	proto/job_parallel.h \
 	proto/job_rows.h \
 	proto/job_scalars.c \
 	proto/job_train.h \

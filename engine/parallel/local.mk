@@ -5,6 +5,8 @@ engine_libengine_a_SOURCES += \
 	%D%/crew.h \
 	%D%/memory.c \
 	%D%/memory.h \
+	%D%/microbatch.c \
+	%D%/microbatch.h \
 	%D%/replica.c \
 	%D%/replica.h \
 	%D%/replicate.c \
@@ -14,4 +16,6 @@ engine_libengine_a_SOURCES += \
 	%D%/shapes.h \
 	%D%/strategy.c \
 	%D%/strategy.h \
-	%D%/strategy_def.h
+	%D%/strategy_def.h \
+	%D%/timetable.c \
+	%D%/timetable.h
