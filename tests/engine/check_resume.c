@@ -2,33 +2,50 @@
  *
  * Every call that changes a file is counted (the linker puts our functions around the system's) and
  * the n-th one is the process's last: a write is then cut in half, everything else not done. So
- * every moment that a kill can leave on the disk is tried, those inside a checkpoint included.
+ * every moment that a kill can leave on the disk is tried, those inside a checkpoint included. So
+ * are the locks that the engine's threads take, at which it dies in the midst of a step.
+ *
+ * TRAIND_KILLS: how often each of the randomly killed jobs is killed, 8 by default.
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/rng.h"
 #include "tests/engine/run_job.h"
 #include "tests/lib/checks.h"
 
-static long calls_left = -1; /* before the kill; -1: none */
+enum { CALLS, LOCKS, N_MOMENTS };
 
-static bool last_call(void)
+struct moments { /* shared with the process that is killed */
+    atomic_long seen[N_MOMENTS];
+    atomic_long left[N_MOMENTS]; /* before the kill; 0 or less: none */
+};
+static struct moments *moments;
+static bool mortal; /* this process is to be killed */
+
+static bool last_moment(int kind)
 {
-    return calls_left > 0 && --calls_left == 0;
+    if (!mortal)
+        return false;
+    moments->seen[kind]++;
+    return atomic_fetch_sub(&moments->left[kind], 1) == 1;
 }
 
 ssize_t __real_write(int fd, const void *data, size_t size);
 ssize_t __wrap_write(int fd, const void *data, size_t size);
 ssize_t __wrap_write(int fd, const void *data, size_t size)
 {
-    if (last_call()) {
+    if (last_moment(CALLS)) {
         if (__real_write(fd, data, size / 2) < 0)
             _exit(1);
         raise(SIGKILL);
@@ -36,22 +53,23 @@ ssize_t __wrap_write(int fd, const void *data, size_t size)
     return __real_write(fd, data, size);
 }
 
-#define KILLED_BEFORE(name, parameters, ...)                                                       \
+#define KILLED_BEFORE(kind, name, parameters, ...)                                                 \
     int __real_##name parameters;                                                                  \
     int __wrap_##name parameters;                                                                  \
     int __wrap_##name parameters                                                                   \
     {                                                                                              \
-        if (last_call())                                                                           \
+        if (last_moment(kind))                                                                     \
             raise(SIGKILL);                                                                        \
         return __real_##name(__VA_ARGS__);                                                         \
     }
 
-KILLED_BEFORE(fsync, (int fd), fd)
-KILLED_BEFORE(rename, (const char *from, const char *to), from, to)
-KILLED_BEFORE(mkdir, (const char *path, mode_t mode), path, mode)
-KILLED_BEFORE(remove, (const char *path), path)
-KILLED_BEFORE(unlink, (const char *path), path)
-KILLED_BEFORE(ftruncate, (int fd, off_t size), fd, size)
+KILLED_BEFORE(CALLS, fsync, (int fd), fd)
+KILLED_BEFORE(CALLS, rename, (const char *from, const char *to), from, to)
+KILLED_BEFORE(CALLS, mkdir, (const char *path, mode_t mode), path, mode)
+KILLED_BEFORE(CALLS, remove, (const char *path), path)
+KILLED_BEFORE(CALLS, unlink, (const char *path), path)
+KILLED_BEFORE(CALLS, ftruncate, (int fd, off_t size), fd, size)
+KILLED_BEFORE(LOCKS, pthread_mutex_lock, (pthread_mutex_t * mutex), mutex)
 
 /* An optimizer with all the state that there is, a rate that depends on the step. */
 #define PATCH                                                                                      \
@@ -59,17 +77,32 @@ KILLED_BEFORE(ftruncate, (int fd, off_t size), fd, size)
     " 'optimizer': {'type': 'RMSprop', 'lr': 0.01, 'centered': true},"                             \
     " 'schedule': {'type': 'CosineAnnealingLR', 'T_max': 9, 'warmup_steps': 3}}"
 
-/* Runs the job in a process of its own that is killed at its n-th call (0: never). Returns whether
- * it was; a job that fails otherwise fails the test. */
-static bool run_killed(const char *output, long n, int64_t stop_after)
+/* A job, how many devices it has and steps it makes. */
+struct variant {
+    const char *patch;
+    int n_devices;
+    int steps;
+};
+static const struct variant usual = {PATCH, 2, 9};
+
+/* Runs the job in a process of its own that is killed at its n-th moment of a kind (0: never).
+ * Returns whether it was; a job that fails otherwise fails the test. */
+static bool run_variant(const struct variant *variant, const char *output, int kind, long n,
+                        int64_t stop_after)
 {
     static struct run_job run;
     fflush(NULL);
+    if (moments == NULL)
+        moments =
+            mmap(NULL, sizeof *moments, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(moments, MAP_FAILED);
+    memset(moments, 0, sizeof *moments);
     pid_t pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0) {
-        calls_left = n > 0 ? n : -1;
-        run_job(PATCH, output, 2, stop_after, &run);
+        moments->left[kind] = n;
+        mortal = true;
+        run_job(variant->patch, output, variant->n_devices, stop_after, &run);
         if (run.rc != 0 && run.rc != ERR_CANCELLED)
             fprintf(stderr, "after %ld calls: %s\n", n, run.err.message);
         _exit(run.rc == 0 ? 0 : run.rc == ERR_CANCELLED ? 2 : 1);
@@ -80,6 +113,11 @@ static bool run_killed(const char *output, long n, int64_t stop_after)
                       (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL),
                   "killed at call %ld: status %#x", n, (unsigned)status);
     return WIFSIGNALED(status);
+}
+
+static bool run_killed(const char *output, long n, int64_t stop_after)
+{
+    return run_variant(&usual, output, CALLS, n, stop_after);
 }
 
 struct place {
@@ -133,15 +171,23 @@ static int count_entries(const char *dir)
     return n;
 }
 
-static void ck_same_run(const char *whole, const char *other)
+static void ck_same_variant(const struct variant *variant, const char *whole, const char *other)
 {
-    char checkpoints[1024];
+    char checkpoints[1024], file[64];
     ck_same(whole, other, "weights.safetensors");
     ck_same(whole, other, "metrics.jsonl");
-    ck_same(whole, other, "checkpoints/step-00000008/state.safetensors");
-    ck_same(whole, other, "checkpoints/step-00000009/weights.safetensors");
+    snprintf(file, sizeof file, "checkpoints/step-%08d/state.safetensors",
+             (variant->steps - 1) / 2 * 2);
+    ck_same(whole, other, file);
+    snprintf(file, sizeof file, "checkpoints/step-%08d/weights.safetensors", variant->steps);
+    ck_same(whole, other, file);
     snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", other);
     ck_assert_int_eq(count_entries(checkpoints), 2);
+}
+
+static void ck_same_run(const char *whole, const char *other)
+{
+    ck_same_variant(&usual, whole, other);
 }
 
 /* Each turn of the loop test tries every STRIDE-th call, beginning with another one. */
@@ -188,6 +234,51 @@ START_TEST(killed_while_stopping)
         run_killed(output.path, 0, 0);
         ck_same_run(whole.path, output.path);
     }
+}
+END_TEST
+
+/* Shuffling, dropout, BatchNorm (the base job's), Adam and windows of two batches, of which an
+ * epoch's second has but one. */
+#define ALL_ON                                                                                     \
+    "{'train': {'epochs': 6, 'accumulate': 2, 'clip_grad_norm': 1},"                               \
+    " 'checkpoint': {'every': '2 steps'},"                                                         \
+    " 'optimizer': {'type': 'Adam', 'momentum': null, 'amsgrad': true},"                           \
+    " 'schedule': {'type': 'CosineAnnealingLR', 'T_max': 9, 'warmup_steps': 3}}"
+
+static const struct variant hunted[] = {{ALL_ON, 1, 12}, {ALL_ON, 2, 12}};
+
+static uint32_t draw(uint64_t number)
+{
+    uint32_t words[4];
+    rng_block(rng_key(5, RNG_DATA, 0), 0, number, words);
+    return words[0];
+}
+
+/* Killed at random moments, again and again; when it came to its end, a new one is begun. */
+START_TEST(killed_at_random)
+{
+    const struct variant *variant = &hunted[_i];
+    const struct place whole = place("whole", 0);
+    const char *wanted = getenv("TRAIND_KILLS");
+    long most[N_MOMENTS], kills = wanted != NULL ? atol(wanted) : 8, output = 0;
+    ck_assert_int_gt(kills, 0);
+    run_variant(variant, whole.path, CALLS, 0, 0);
+    for (int kind = 0; kind < N_MOMENTS; kind++)
+        most[kind] = moments->seen[kind];
+    for (uint64_t turn = 0; kills > 0; turn++) {
+        int kind = (int)(draw(2 * turn) % N_MOMENTS);
+        long n = 1 + (long)draw(2 * turn + 1) % most[kind];
+        const struct place here = place("hunted", output);
+        if (run_variant(variant, here.path, kind, n, 0)) {
+            kills--;
+            continue;
+        }
+        ck_same_variant(variant, whole.path, here.path);
+        output++;
+    }
+    const struct place here = place("hunted", output);
+    ck_assert(!run_variant(variant, here.path, CALLS, 0, 0));
+    ck_same_variant(variant, whole.path, here.path);
 }
 END_TEST
 
@@ -250,6 +341,7 @@ int main(void)
     tcase_add_loop_test(tcase, killed_once_anywhere, 0, 2);
     tcase_add_test(tcase, killed_again_and_again);
     tcase_add_test(tcase, killed_while_stopping);
+    tcase_add_loop_test(tcase, killed_at_random, 0, 2);
     tcase_add_test(tcase, a_killed_worker);
     return checks_run(suite);
 }

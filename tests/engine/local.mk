@@ -192,7 +192,7 @@ check_PROGRAMS += tests/engine/check_resume
 TESTS += tests/engine/check_resume
 tests_engine_check_resume_SOURCES = tests/engine/check_resume.c tests/engine/run_job.c tests/engine/run_job.h
 tests_engine_check_resume_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_resume_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write,--wrap=fsync,--wrap=rename,--wrap=mkdir,--wrap=remove,--wrap=unlink,--wrap=ftruncate
+tests_engine_check_resume_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write,--wrap=fsync,--wrap=rename,--wrap=mkdir,--wrap=remove,--wrap=unlink,--wrap=ftruncate,--wrap=pthread_mutex_lock
 tests_engine_check_resume_LDADD = $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_checkpoint
 TESTS += tests/engine/check_checkpoint

@@ -1,7 +1,8 @@
 /* run_job.h: small jobs, run by the real trainer on the real backend, for the checks of train.
  *
- * Documents are written with ' for ", and merged over one base job: an MLP with BatchNorm and
- * Dropout, two epochs of three steps, a validation set, a checkpoint every two steps.
+ * Documents are written with ' for ", and merged over one base job (null takes a key away): an MLP
+ * with BatchNorm and Dropout, two epochs of three steps, a validation set, a checkpoint every two
+ * steps.
  */
 #ifndef TESTS_ENGINE_RUN_JOB_H
 #define TESTS_ENGINE_RUN_JOB_H
