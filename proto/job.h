@@ -56,6 +56,16 @@ void job_free(struct job *job);
  * again gives an equal job. */
 json_t *job_dump(const struct job *job);
 
+/* Whether a job of mode "stages" can run on `n` devices; any other can. Errors: ERR_JOB_INVALID. */
+int job_check_devices(const struct job *job, size_t n, struct err *err);
+/* Puts `n` named devices in place of the document's, in the order of its stages where these name
+ * theirs; several devices of a single-device job replicate it. Takes the list and its strings on
+ * success. Errors: those of job_check_devices; ERR_NOMEM. */
+int job_set_devices(struct job *job, char **devices, size_t n, struct err *err);
+/* The first layer of each stage, in order: ret_first has room for LIMIT_DEVICES. Returns how many
+ * there are; 0: the document leaves the split to balance. */
+size_t job_stage_begins(const struct job *job, size_t *ret_first);
+
 /* "L1Loss" for LOSS_L1, and so on. */
 const char *loss_type_name(enum loss_type type);
 

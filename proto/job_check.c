@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/device_id.h"
-
 static int nomem(struct err *err)
 {
     return err_set(err, ERR_NOMEM, "out of memory for the job");
@@ -42,7 +40,8 @@ int job_complete(const json_t *root, struct job *job, struct err *err)
         if (layer->name == NULL && name_layer(layer, i, err) != 0)
             return err->code;
     }
-    return job_mark(job, err);
+    int rc = job_mark(job, err);
+    return rc != 0 ? rc : job_complete_parallel(root, job, err);
 }
 
 /* A broken rule of layer `index`, at a key of it ("" for the layer itself). */
@@ -337,55 +336,9 @@ static int check_segments(const struct job *job, struct err *err)
     return 0;
 }
 
-/* A broken rule of entry `index` of the list of devices. */
-static int __attribute__((format(printf, 3, 4)))
-refuse_device(struct err *err, int64_t index, const char *format, ...)
-{
-    char path[64], message[sizeof err->message];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    snprintf(path, sizeof path, "/parallel/devices/%d", (int)index);
-    return err_at(err, ERR_JOB_INVALID, path, "%s", message);
-}
-
-/* Names are well-formed, of one type, none twice ("cuda" is any one, and may be). */
-static int check_device_list(const struct job_parallel *parallel, struct err *err)
-{
-    struct device_id ids[LIMIT_DEVICES];
-    for (int64_t i = 0; i < parallel->n_devices; i++) {
-        const char *name = parallel->devices[i];
-        if (device_id_parse(name, &ids[i], err) != 0)
-            return refuse_device(err, i, "%s", err->message);
-        if (ids[i].type != ids[0].type)
-            return refuse_device(err, i,
-                                 "\"%s\" is of another type than the first device; a job has "
-                                 "devices of one type",
-                                 name);
-        for (int64_t k = 0; k < i; k++)
-            if (ids[i].index >= 0 && ids[k].index == ids[i].index)
-                return refuse_device(err, i, "device \"%s\" is named twice", name);
-    }
-    if (parallel->device_type != DEVICE_DEFAULT && parallel->device_type != ids[0].type)
-        return err_at(err, ERR_JOB_INVALID, "/parallel/device_type",
-                      "device_type differs from the type of the devices named, \"%s\"",
-                      parallel->devices[0]);
-    return 0;
-}
-
-static int check_parallel(const struct job *job, struct err *err)
-{
-    const struct job_parallel *parallel = &job->parallel;
-    if (parallel->mode == PARALLEL_SINGLE && parallel->n_devices != 1)
-        return err_at(err, ERR_JOB_INVALID, "/parallel/devices",
-                      "mode \"single\" runs on one device; for more say \"mode\": \"replicate\"");
-    return parallel->devices != NULL ? check_device_list(parallel, err) : 0;
-}
-
 static int (*const checks[])(const struct job *job, struct err *err) = {
-    check_mode,      check_names,    check_layers,   job_check_data,
-    check_optimizer, check_segments, check_parallel,
+    check_mode,      check_names,    check_layers,       job_check_data,
+    check_optimizer, check_segments, job_check_parallel,
 };
 
 int job_check(const struct job *job, struct err *err)

@@ -13,10 +13,20 @@ int job_complete(const json_t *root, struct job *job, struct err *err);
 /* Marks the layers that freeze and fresh name, a part of job_complete. Errors: ERR_JOB_INVALID of a
  * name that no layer has; ERR_NOMEM. */
 int job_mark(struct job *job, struct err *err);
+/* Writes stages' devices into the list of all, a part of job_complete. Errors: ERR_JOB_INVALID;
+ * ERR_NOMEM. */
+int job_complete_parallel(const json_t *root, struct job *job, struct err *err);
 /* Checks the rules. Errors: ERR_JOB_INVALID with a path; ERR_NOMEM. */
 int job_check(const struct job *job, struct err *err);
 /* Those about data, a part of job_check. */
 int job_check_data(const struct job *job, struct err *err);
+/* Those about devices and stages, a part of job_check. */
+int job_check_parallel(const struct job *job, struct err *err);
+/* The first layer that a name means; n_layers: none. */
+size_t job_find_layer(const struct job_model *model, const char *name);
+/* ERR_JOB_INVALID at `path`: no layer has the name. */
+int job_refuse_layer_name(const struct job_model *model, const char *path, const char *name,
+                          struct err *err);
 /* The model's input of that name; NULL: there is none. */
 const struct job_input *job_find_input(const struct job *job, const char *name);
 

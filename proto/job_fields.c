@@ -141,17 +141,52 @@ static const struct field replicate_rows[] = {
     {0},
 };
 
+static const struct field stage_rows[] = {
+    {"begin", FIELD_NAME, "Its first layer: a name, or what the name starts with before a dot",
+     AT(job_stage, begin), REQUIRED, RANGE(1, LIMIT_NAME_BYTES)},
+    {"devices", FIELD_NAMES, "Those that share its work, such as [\"cuda:1\", \"cuda:2\"]",
+     .offset = offsetof(struct job_stage, devices), .aux = offsetof(struct job_stage, n_devices),
+     REQUIRED, RANGE(1, LIMIT_DEVICES)},
+    {0},
+};
+
+static const struct object_def stage_object = {.what = "a stage", .fields = stage_rows};
+
+static const struct field stages_rows[] = {
+    DEVICES_ROW(COMPUTED),
+    {"split", FIELD_NAMES, "The layers that begin a new stage; by balance if left out",
+     .offset = offsetof(struct job_parallel, split), .aux = offsetof(struct job_parallel, n_split),
+     RANGE(1, LIMIT_DEVICES - 1)},
+    {"stages", FIELD_OBJECTS, "The same with the devices of each stage, the first one too",
+     .offset = offsetof(struct job_parallel, stages), .size = sizeof(struct job_stage),
+     .aux = offsetof(struct job_parallel, n_stages), RANGE(1, LIMIT_DEVICES),
+     .object = &stage_object},
+    {"split_size", FIELD_INT, "Samples in a micro-batch", AT(job_parallel, split_size),
+     RANGE(1, DIM_MAX)},
+    {"microbatches", FIELD_INT, "Micro-batches in a batch, instead of split_size",
+     AT(job_parallel, microbatches), .flags = FIELD_AUTO, RANGE(1, DIM_MAX)},
+    {"schedule", FIELD_CHOICE,
+     "The order of micro-batches; none: one batch at a time, plain model parallelism",
+     AT(job_parallel, schedule), DEFAULT("\"zero_bubble\""),
+     CHOICES(OPTION("none", PIPELINE_NONE), OPTION("gpipe", PIPELINE_GPIPE),
+             OPTION("1f1b", PIPELINE_1F1B), OPTION("zero_bubble", PIPELINE_ZERO_BUBBLE))},
+    {"replicas", FIELD_INT, "Pipelines, each with its part of the devices and of the batch",
+     AT(job_parallel, replicas), DEFAULT("1"), RANGE(1, LIMIT_DEVICES)},
+    {0},
+};
+
 static const struct choice modes[] = {
     {"single", PARALLEL_SINGLE, single_rows, NULL},
     {"replicate", PARALLEL_REPLICATE, replicate_rows,
      LATER_KEYS({"output_device", "output devices"}, {"shards", "shards"},
                 {"shard_optimizer", "sharded optimizers"})},
+    {"stages", PARALLEL_STAGES, stages_rows, LATER_KEYS({"output_device", "output devices"})},
     {0},
 };
 
 static const struct field parallel_rows[] = {
     {"mode", FIELD_CHOICE, "How devices share the work", AT(job_parallel, mode),
-     DEFAULT("\"single\""), .choices = modes, LATER({"stages", "stages"})},
+     DEFAULT("\"single\""), .choices = modes},
     {"device_type", FIELD_CHOICE, "cuda where there are GPUs, else cpu, if left out",
      AT(job_parallel, device_type),
      CHOICES(OPTION("cpu", DEVICE_CPU), OPTION("cuda", DEVICE_CUDA))},
@@ -161,12 +196,7 @@ static const struct field parallel_rows[] = {
 };
 
 static const struct object_def parallel_object = {
-    .what = "parallel",
-    .fields = parallel_rows,
-    .tagged = true,
-    .later = LATER_KEYS({"split", "stages"}, {"stages", "stages"}, {"split_size", "stages"},
-                        {"microbatches", "micro-batches"}, {"schedule", "pipeline schedules"},
-                        {"replicas", "replicated pipelines"})};
+    .what = "parallel", .fields = parallel_rows, .tagged = true};
 
 static const struct field checkpoint_rows[] = {
     {"every", FIELD_EVERY, "\"1 epoch\", \"500 steps\", \"10 min\", \"never\"",

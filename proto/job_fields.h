@@ -51,8 +51,11 @@ enum field_flag {
     FIELD_LONE = 32,     /* FIELD_SHAPE: an integer alone stands for a list of it */
     FIELD_BELOW = 64,    /* dmax itself is not allowed */
     FIELD_LIST = 128,    /* FIELD_NUMBERS: always a list */
-    FIELD_NULL = 256     /* FIELD_INT: null is allowed too, for none: INT64_MIN */
+    FIELD_NULL = 256,    /* FIELD_INT: null is allowed too, for none: INT64_MIN */
+    FIELD_AUTO = 512     /* FIELD_INT: "auto" is allowed too: JOB_INT_AUTO */
 };
+
+enum { JOB_INT_AUTO = -1 };
 
 /* What job.md describes and this version does not have: a key, or a value. As a value `match` is a
  * string's text, or "#", "[]", "{}", "null" for any number, list, object, for null. Ends with

@@ -18,6 +18,11 @@ size_t job_count_in(const struct field *field, const void *base)
     return *(const size_t *)(const void *)((const char *)base + field->aux);
 }
 
+bool job_counted(const struct field *field, const void *base)
+{
+    return job_count_in(field, base) > 0;
+}
+
 static void object_expect(const struct field *field, char *buf, size_t size)
 {
     (void)field;
@@ -102,7 +107,7 @@ static void objects_release(const struct field *field, void *base)
 
 static const struct field_type job_type_object = {object_expect, object_parse, object_given,
                                                   object_dump, object_release};
-static const struct field_type job_type_objects = {objects_expect, objects_parse, job_always,
+static const struct field_type job_type_objects = {objects_expect, objects_parse, job_counted,
                                                    objects_dump, objects_release};
 
 const struct field_type *const job_field_types[FIELD_KIND_COUNT] = {

@@ -50,6 +50,8 @@ const void *job_in(const struct field *field, const void *base);
 size_t *job_count_at(const struct field *field, void *base);
 size_t job_count_in(const struct field *field, const void *base);
 bool job_always(const struct field *field, const void *base); /* for `given` */
+bool job_counted(const struct field *field,
+                 const void *base); /* the same: of a list with entries */
 /* Whether a value lies in the field's range, and that range in words. */
 bool job_int_fits(const struct field *field, const json_t *value);
 const char *job_int_range(const struct field *field, char buf[static 64]);

@@ -261,11 +261,6 @@ static json_t *dump_strings(char *const *strings, size_t n)
     return list;
 }
 
-static bool counted_given(const struct field *field, const void *base)
-{
-    return job_count_in(field, base) > 0;
-}
-
 static int names_parse(struct job_parser *parser, const struct field *field, const json_t *value,
                        void *base)
 {
@@ -367,7 +362,7 @@ const struct field_type job_type_numbers = {numbers_expect, numbers_parse, numbe
                                             numbers_dump, numbers_release};
 const struct field_type job_type_ints = {ints_expect, ints_parse, ints_given, ints_dump,
                                          ints_release};
-const struct field_type job_type_names = {names_expect, names_parse, counted_given, names_dump,
+const struct field_type job_type_names = {names_expect, names_parse, job_counted, names_dump,
                                           names_release};
 const struct field_type job_type_segments = {segments_expect, segments_parse, job_always,
                                              segments_dump, segments_release};

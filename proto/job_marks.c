@@ -1,4 +1,4 @@
-/* job_marks.c: freeze and fresh, from names to the layers meant.
+/* job_marks.c: names in a document, of freeze, fresh and stages, to the layers meant.
  *
  * Names are those of PyTorch's modules: "fc" is the layer of that name, "layer1" all layers of the
  * module "layer1", whose names begin with "layer1.".
@@ -16,8 +16,16 @@ static bool means(const char *name, const char *layer)
     return strncmp(name, layer, n) == 0 && (layer[n] == '\0' || layer[n] == '.');
 }
 
-static int refuse_name(const struct job_model *model, const char *path, const char *name,
-                       struct err *err)
+size_t job_find_layer(const struct job_model *model, const char *name)
+{
+    size_t i = 0;
+    while (i < model->n_layers && !means(name, model->layers[i].name))
+        i++;
+    return i;
+}
+
+int job_refuse_layer_name(const struct job_model *model, const char *path, const char *name,
+                          struct err *err)
 {
     const char **known = calloc(model->n_layers, sizeof *known);
     if (known == NULL)
@@ -52,7 +60,7 @@ static int mark_names(struct job_model *model, char *const *names, size_t n_name
         char path[64];
         snprintf(path, sizeof path, "%s/%zu", pointer, i);
         if (!any)
-            return refuse_name(model, path, names[i], err);
+            return job_refuse_layer_name(model, path, names[i], err);
     }
     return 0;
 }

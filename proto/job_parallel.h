@@ -15,7 +15,7 @@ enum pipeline_schedule {
     PIPELINE_ZERO_BUBBLE /* ZB-H1: Qi et al. 2023 */
 };
 
-enum { MICROBATCHES_AUTO = -1 };
+enum { MICROBATCHES_AUTO = -1 }; /* chosen by measurement */
 
 /* A stage holds the layers from `begin` to the next one's. */
 struct job_stage {

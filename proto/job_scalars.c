@@ -47,8 +47,9 @@ bool job_int_fits(const struct field *field, const json_t *value)
 static void int_expect(const struct field *field, char *buf, size_t size)
 {
     char range[64];
-    snprintf(buf, size, "an integer %s%s", job_int_range(field, range),
-             field->flags & FIELD_NULL ? ", or null" : "");
+    snprintf(buf, size, "an integer %s%s%s", job_int_range(field, range),
+             field->flags & FIELD_NULL ? ", or null" : "",
+             field->flags & FIELD_AUTO ? ", or \"auto\"" : "");
 }
 
 static int refuse_excess(struct job_parser *parser, const struct field *field, const json_t *value,
@@ -63,7 +64,12 @@ static int int_parse(struct job_parser *parser, const struct field *field, const
                      void *base)
 {
     bool none = field->flags & FIELD_NULL && json_is_null(value);
+    const char *word = json_string_value(value);
     char most[32];
+    if (field->flags & FIELD_AUTO && word != NULL && strcmp(word, "auto") == 0) {
+        *(int64_t *)job_at(field, base) = JOB_INT_AUTO;
+        return 0;
+    }
     if (field->imax >= COUNT_MAX && json_is_integer(value) &&
         json_integer_value(value) > field->imax) {
         snprintf(most, sizeof most, "%" PRId64, field->imax);
@@ -85,6 +91,8 @@ static bool int_given(const struct field *field, const void *base)
 static json_t *int_dump(const struct field *field, const void *base)
 {
     int64_t number = *(const int64_t *)job_in(field, base);
+    if (field->flags & FIELD_AUTO && number == JOB_INT_AUTO)
+        return json_string("auto");
     return field->flags & FIELD_NULL && number == INT64_MIN ? json_null() : json_integer(number);
 }
 

@@ -92,12 +92,15 @@ static json_t *either(json_t *a, json_t *b)
     return json_put(json_object(), "anyOf", json_list_append(json_list_append(json_array(), a), b));
 }
 
-/* An integer, or null where that is allowed. */
+/* An integer, or what else is allowed. */
 static json_t *maybe_int_schema(const struct field *field)
 {
     json_t *schema = int_schema(field);
-    return field->flags & FIELD_NULL ? either(schema, json_put(json_object(), "const", json_null()))
-                                     : schema;
+    if (field->flags & FIELD_NULL)
+        schema = either(schema, json_put(json_object(), "const", json_null()));
+    if (field->flags & FIELD_AUTO)
+        schema = either(schema, json_pack("{s:s}", "const", "auto"));
+    return schema;
 }
 
 static json_t *pair_schema(const struct field *field)

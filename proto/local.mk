@@ -12,6 +12,7 @@ proto_libproto_a_SOURCES = \
 	proto/job_check.c \
 	proto/job_check.h \
 	proto/job_check_data.c \
+	proto/job_check_parallel.c \
 	proto/job_data.c \
 	proto/job_data.h \
 	proto/job_fields.c \

@@ -66,25 +66,19 @@ static int split_list(const char *text, char **list, size_t *n, struct err *err)
     return 0;
 }
 
-/* As if the document named these devices; several devices of a single-device job replicate it. */
-static int override_devices(struct job_parallel *parallel, const char *text, struct err *err)
+/* As if the document named these devices. */
+static int override_devices(struct job *job, const char *text, struct err *err)
 {
     size_t n = 0;
     char **list = calloc(LIMIT_DEVICES, sizeof *list);
     if (list == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
     int rc = split_list(text, list, &n, err);
-    if (rc != 0) {
+    if (rc == 0)
+        rc = job_set_devices(job, list, n, err);
+    if (rc != 0)
         free_list(list, n);
-        return rc;
-    }
-    free_list(parallel->devices, (size_t)parallel->n_devices);
-    parallel->devices = list;
-    parallel->n_devices = (int64_t)n;
-    parallel->device_type = DEVICE_DEFAULT;
-    if (n > 1 && parallel->mode == PARALLEL_SINGLE)
-        parallel->mode = PARALLEL_REPLICATE;
-    return 0;
+    return rc;
 }
 
 int document_load(const char *path, const char *devices, struct job **ret_job, struct err *err)
@@ -98,7 +92,7 @@ int document_load(const char *path, const char *devices, struct job **ret_job, s
     rc = job_parse(text, size, &job, err);
     free(text);
     if (rc == 0 && devices != NULL)
-        rc = override_devices(&job->parallel, devices, err);
+        rc = override_devices(job, devices, err);
     if (rc != 0)
         job_free(job);
     else

@@ -7,10 +7,20 @@ static int find_devices(const struct command_options *options, struct setup *set
 {
     int rc = machine_resolve(&setup->machine, &setup->job->parallel, setup->devices,
                              &setup->n_devices, err);
-    if (rc == 0 || options->devices == NULL)
+    if (rc == 0) /* "all" are known only now */
+        return job_check_devices(setup->job, (size_t)setup->n_devices, err);
+    if (options->devices == NULL)
         return rc;
     err->path[0] = '\0'; /* the fault is the command line's, not the document's */
     return err_context(err, "--devices %s", options->devices);
+}
+
+/* Stages are read and checked, and not run yet. */
+static int check_mode(const struct job *job, struct err *err)
+{
+    if (job->parallel.mode != PARALLEL_STAGES)
+        return 0;
+    return err_at(err, ERR_JOB_UNSUPPORTED, "/parallel/mode", "stages are not in this version");
 }
 
 int setup_open(const struct command_options *options, struct setup *setup, struct err *err)
@@ -21,6 +31,8 @@ int setup_open(const struct command_options *options, struct setup *setup, struc
         rc = machine_probe(options->cpu_devices, &setup->machine, err);
     if (rc == 0)
         rc = find_devices(options, setup, err);
+    if (rc == 0)
+        rc = check_mode(setup->job, err);
     if (rc != 0)
         setup_close(setup);
     return rc;

@@ -238,6 +238,14 @@ static const struct {
     {"/parallel", "{\"devices\": [\"cpu:3\"]}"},
     {"/parallel/devices", "\"all\""},
     {"/parallel/devices", "[\"cuda\", \"cuda\", \"cuda:0\"]"},
+    {"/parallel", "{\"mode\": \"stages\", \"devices\": \"all\", \"replicas\": 2}"},
+    {"/parallel", "{\"mode\": \"stages\", \"devices\": 6}"},
+    {"/parallel", "{\"mode\": \"stages\", \"devices\": 2, \"schedule\": \"none\","
+                  " \"split\": [\"fc\"]}"},
+    {"/parallel", "{\"mode\": \"stages\", \"devices\": 1, \"microbatches\": \"auto\"}"},
+    {"/parallel", "{\"mode\": \"stages\", \"devices\": 2, \"stages\": ["
+                  "{\"begin\": \"conv1\", \"devices\": [\"cpu:1\"]},"
+                  "{\"begin\": \"fc\", \"devices\": [\"cpu\"]}]}"},
     {"/parallel/devices", "64"},
     {"/optimizer/nesterov", "true"},
     {"/optimizer/lr", "0"},

@@ -56,6 +56,22 @@ static int try_value(void)
     return parsed(rc, result);
 }
 
+static int try_stages(void)
+{
+    static json_t *value;
+    if (value == NULL) {
+        value = json_loads(jobs_digits, 0, NULL);
+        json_t *parallel = json_loads("{\"mode\": \"stages\", \"stages\": ["
+                                      "{\"begin\": \"conv1\", \"devices\": [\"cpu:1\"]},"
+                                      "{\"begin\": \"fc\", \"devices\": [\"cpu\"]}]}",
+                                      0, NULL);
+        json_object_set_new(value, "parallel", parallel);
+    }
+    struct job *result = NULL;
+    int rc = job_from_json(value, &result, &err);
+    return parsed(rc, result);
+}
+
 static int try_preset(void)
 {
     static json_t *args;
@@ -180,9 +196,9 @@ static int try_failure(void)
 }
 
 static attempt *const attempts[] = {
-    try_parse,        try_value,  try_dump,     try_schema,      try_line,
-    try_request,      try_framer, try_describe, try_error_reply, try_messages,
-    try_bare_request, try_report, try_failure,  try_preset,
+    try_parse,    try_stages,       try_value,  try_dump,     try_schema,
+    try_line,     try_request,      try_framer, try_describe, try_error_reply,
+    try_messages, try_bare_request, try_report, try_failure,  try_preset,
 };
 
 START_TEST(every_allocation_fails_in_turn)

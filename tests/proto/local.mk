@@ -11,6 +11,12 @@ tests_proto_check_json_SOURCES = tests/proto/check_json.c
 tests_proto_check_json_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_proto_check_json_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
 
+check_PROGRAMS += tests/proto/check_job_parallel
+TESTS += tests/proto/check_job_parallel
+tests_proto_check_job_parallel_SOURCES = tests/proto/check_job_parallel.c tests/proto/bad_jobs.h
+tests_proto_check_job_parallel_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_proto_check_job_parallel_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
+
 check_PROGRAMS += tests/proto/check_device_id
 TESTS += tests/proto/check_device_id
 tests_proto_check_device_id_SOURCES = tests/proto/check_device_id.c
