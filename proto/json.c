@@ -156,6 +156,8 @@ const char *json_describe(const json_t *value, char buf[static 96])
         break;
     case JSON_REAL:
         snprintf(buf, SIZE, "the number %g", json_real_value(value));
+        if (strpbrk(buf + strlen("the number "), ".e") == NULL)
+            strcat(buf, ".0"); /* a whole one is still no integer */
         break;
     case JSON_ARRAY:
         snprintf(buf, SIZE, "a list of %zu", json_array_size(value));

@@ -97,12 +97,13 @@ static int read_shape(const struct safetensors *file, const json_t *entry,
         return FAULT(file, err, "tensor \"%.128s\": %zu dimensions, at most %d are read here",
                      tensor->name, json_array_size(shape), LIMIT_RANK);
     tensor->shape.rank = (int)json_array_size(shape);
+    char found[96];
     for (int i = 0; i < tensor->shape.rank; i++) {
         const json_t *dim = json_array_get(shape, (size_t)i);
         if (!json_is_integer(dim) || json_integer_value(dim) < 0)
             return FAULT(file, err,
-                         "tensor \"%.128s\": dimension %d is not an integer of 0 or more",
-                         tensor->name, i);
+                         "tensor \"%.128s\": dimension %d is %s, want an integer of 0 or more",
+                         tensor->name, i, json_describe(dim, found));
         tensor->shape.dim[i] = json_integer_value(dim);
     }
     int64_t count = shape_count(&tensor->shape);

@@ -113,7 +113,7 @@ static int read_descr(struct header *header, struct err *err)
     if (rc != 0)
         return rc;
     if (descr[0] != '\0' && descr[1] == 'O')
-        return FAULT(header, err, "its elements are Python objects, want numbers");
+        return FAULT(header, err, "its elements are Python objects ('%s'), want numbers", descr);
     if (descr[0] == '\0' || strchr("<>|=", descr[0]) == NULL)
         return FAULT(header, err, "elements of '%s' have no byte order", descr);
     return find_type(header, descr, err);

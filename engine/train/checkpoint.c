@@ -144,7 +144,7 @@ static json_t *state_metadata(const struct model *model, const struct checkpoint
         err_set(err, ERR_NOMEM, "no memory for a checkpoint's metadata");
         return NULL;
     }
-    if (identity_write(model->job, position->dataset_fingerprint, metadata, err) != 0) {
+    if (identity_write(model->job, position->data, metadata, err) != 0) {
         json_decref(metadata);
         return NULL;
     }
@@ -347,7 +347,7 @@ static int restore(struct strategy *strategy, const struct model *model,
 }
 
 int checkpoint_resume(struct strategy *strategy, const struct model *model, const char *output,
-                      uint64_t dataset_fingerprint, struct checkpoint_position *ret_position,
+                      struct identity_data data, struct checkpoint_position *ret_position,
                       char *warning, struct err *err)
 {
     struct place place;
@@ -355,13 +355,13 @@ int checkpoint_resume(struct strategy *strategy, const struct model *model, cons
     warning[0] = '\0';
     int rc = open_newest(output, &place, &opened, warning, err);
     if (rc == 0 && opened.state != NULL)
-        rc = identity_check(model->job, dataset_fingerprint, opened.state, place.path, err);
+        rc = identity_check(model->job, data, opened.state, place.path, err);
     if (rc == 0 && opened.state != NULL)
         rc = restore(strategy, model, &opened, place.path, err);
     if (rc == 0 && opened.state != NULL) /* a kill may have come before it */
         rc = prune(output, opened.step, model->job->checkpoint.keep, err);
     if (rc == 0)
-        *ret_position = (struct checkpoint_position){opened.step, dataset_fingerprint};
+        *ret_position = (struct checkpoint_position){opened.step, data};
     close_files(&opened);
     return rc;
 }

@@ -9,10 +9,11 @@
 #define ENGINE_TRAIN_CHECKPOINT_H
 
 #include "engine/parallel/strategy.h"
+#include "engine/train/identity.h"
 
 struct checkpoint_position {
     int64_t step; /* optimizer steps made */
-    uint64_t dataset_fingerprint;
+    struct identity_data data;
 };
 
 /* Writes the final or best weights of the strategy to `path`, by rename. */
@@ -34,7 +35,7 @@ int checkpoint_save(struct strategy *strategy, const struct model *model, const 
  * where it is of another model, optimizer type, batch size, seed or data set, naming both values;
  * ERR_IO, ERR_NOMEM where a checkpoint cannot be read now, damaged or not. */
 int checkpoint_resume(struct strategy *strategy, const struct model *model, const char *output,
-                      uint64_t dataset_fingerprint, struct checkpoint_position *ret_position,
+                      struct identity_data data, struct checkpoint_position *ret_position,
                       char *warning, struct err *err);
 
 /* Removes every checkpoint: a run that does not resume begins the directory anew. */

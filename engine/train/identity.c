@@ -16,7 +16,7 @@ static const char *const pointers[] = {
 };
 enum { N_POINTERS = sizeof pointers / sizeof pointers[0] };
 
-static const char dataset_key[] = "dataset";
+static const char dataset_key[] = "dataset", samples_key[] = "samples";
 
 /* The value at "/object/key"; null where there is none. */
 static json_t *value_at(const json_t *root, const char *pointer)
@@ -36,7 +36,7 @@ static int set_text(json_t *metadata, const char *key, const json_t *value)
     return rc;
 }
 
-int identity_write(const struct job *job, uint64_t dataset_fingerprint, json_t *metadata,
+int identity_write(const struct job *job, struct identity_data data, json_t *metadata,
                    struct err *err)
 {
     json_t *root = job_dump(job);
@@ -45,7 +45,9 @@ int identity_write(const struct job *job, uint64_t dataset_fingerprint, json_t *
         rc = set_text(metadata, pointers[i], value_at(root, pointers[i]));
     if (rc == 0)
         rc = json_object_set_new(metadata, dataset_key,
-                                 json_sprintf("%016" PRIx64, dataset_fingerprint));
+                                 json_sprintf("%016" PRIx64, data.fingerprint));
+    if (rc == 0)
+        rc = json_object_set_new(metadata, samples_key, json_sprintf("%" PRId64, data.samples));
     json_decref(root);
     return rc == 0 ? 0 : err_set(err, ERR_NOMEM, "no memory for a checkpoint's metadata");
 }
@@ -99,8 +101,26 @@ static int check_pointer(const json_t *root, const char *pointer, const struct s
     return rc;
 }
 
-int identity_check(const struct job *job, uint64_t dataset_fingerprint,
-                   const struct safetensors *file, const char *path, struct err *err)
+static int check_data(struct identity_data data, const struct safetensors *file, const char *path,
+                      struct err *err)
+{
+    char now[24];
+    const char *then = safetensors_metadata(file, samples_key);
+    snprintf(now, sizeof now, "%" PRId64, data.samples);
+    if (then != NULL && strcmp(then, now) != 0)
+        return err_at(err, ERR_CHECKPOINT, "/data/train",
+                      "%s was trained on %.20s samples, now there are %s", path, then, now);
+    then = safetensors_metadata(file, dataset_key);
+    snprintf(now, sizeof now, "%016" PRIx64, data.fingerprint);
+    if (then == NULL || strcmp(then, now) != 0)
+        return err_at(err, ERR_CHECKPOINT, "/data/train",
+                      "%s was trained on other data (fingerprint %.16s, now %s)", path,
+                      then != NULL ? then : "missing", now);
+    return 0;
+}
+
+int identity_check(const struct job *job, struct identity_data data, const struct safetensors *file,
+                   const char *path, struct err *err)
 {
     json_t *root = job_dump(job);
     if (root == NULL)
@@ -109,14 +129,5 @@ int identity_check(const struct job *job, uint64_t dataset_fingerprint,
     for (int i = 0; i < N_POINTERS && rc == 0; i++)
         rc = check_pointer(root, pointers[i], file, path, err);
     json_decref(root);
-    if (rc != 0)
-        return rc;
-    char now[17];
-    const char *then = safetensors_metadata(file, dataset_key);
-    snprintf(now, sizeof now, "%016" PRIx64, dataset_fingerprint);
-    if (then == NULL || strcmp(then, now) != 0)
-        return err_at(err, ERR_CHECKPOINT, "/data/train",
-                      "%s was trained on other data (fingerprint %.16s, now %s)", path,
-                      then != NULL ? then : "missing", now);
-    return 0;
+    return rc != 0 ? rc : check_data(data, file, path, err);
 }

@@ -95,12 +95,17 @@ static bool is_due(const struct trainer *trainer, const struct job_every *every,
     return trainer->step % epoch_steps == 0 && trainer->step / epoch_steps % every->n == 0;
 }
 
+static struct identity_data identity_of(const struct dataset *dataset)
+{
+    return (struct identity_data){dataset_fingerprint(dataset), dataset_samples(dataset)};
+}
+
 static int save(struct trainer *trainer, struct err *err)
 {
     struct report report = report_of(trainer, REPORT_CHECKPOINT);
     const struct checkpoint_position position = {
         .step = trainer->step,
-        .dataset_fingerprint = dataset_fingerprint(trainer->prepared.train),
+        .data = identity_of(trainer->prepared.train),
     };
     int rc = metrics_sync(&trainer->metrics, err);
     if (rc == 0)
@@ -321,9 +326,8 @@ static int resume(struct trainer *trainer, struct err *err)
     struct checkpoint_position position = {.step = 0};
     if (!trainer->job->checkpoint.resume)
         return 0;
-    int rc =
-        checkpoint_resume(trainer->strategy, trainer->prepared.model, trainer->output.path,
-                          dataset_fingerprint(trainer->prepared.train), &position, warning, err);
+    int rc = checkpoint_resume(trainer->strategy, trainer->prepared.model, trainer->output.path,
+                               identity_of(trainer->prepared.train), &position, warning, err);
     if (rc != 0)
         return rc;
     if (position.step > trainer->prepared.steps)

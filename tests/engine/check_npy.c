@@ -86,7 +86,7 @@ static const struct {
 } broken[] = {
     {HEADER("'>f4'", "False", "(2,)"), 8, "'>f4' are big-endian; save it as '<f4'"},
     {HEADER("'<f4'", "True", "(2, 1)"), 8, "Fortran order; save numpy.ascontiguousarray(a)"},
-    {HEADER("'|O'", "False", "(2,)"), 8, "Python objects"},
+    {HEADER("'|O'", "False", "(2,)"), 8, "Python objects ('|O')"},
     {HEADER("[('a', '<f4')]", "False", "(2,)"), 8, "records"},
     {HEADER("'<f4'", "False", "(2,)"), 7, "shape [2] of float32 needs 8 bytes, 7 are there"},
     {HEADER("'<f4'", "False", "(2,)"), 9, "needs 8 bytes, 9 are there"},
