@@ -136,8 +136,11 @@ static const struct field single_rows[] = {
 static const struct field replicate_rows[] = {
     DEVICES_ROW(REQUIRED),
     {"dim", FIELD_FIXED, "The axis of the batch", DEFAULT("0"), LATER({"#", "other batch axes"})},
-    {"batch_norm", FIELD_FIXED, "Each replica normalises by its own chunk",
-     DEFAULT("\"per_replica\""), LATER({"synchronized", "synchronized BatchNorms"})},
+    {"batch_norm", FIELD_CHOICE,
+     "per_replica: each replica normalises by its own chunk; synchronized: by the whole batch",
+     AT(job_parallel, batch_norm), DEFAULT("\"per_replica\""),
+     CHOICES(OPTION("per_replica", STATISTICS_PER_REPLICA),
+             OPTION("synchronized", STATISTICS_SYNCHRONIZED))},
     {0},
 };
 

@@ -8,6 +8,8 @@
 enum parallel_mode { PARALLEL_SINGLE, PARALLEL_REPLICATE, PARALLEL_STAGES };
 enum device_type { DEVICE_DEFAULT, DEVICE_CPU, DEVICE_CUDA };
 
+enum batch_norm_statistics { STATISTICS_PER_REPLICA, STATISTICS_SYNCHRONIZED };
+
 enum pipeline_schedule {
     PIPELINE_NONE,       /* one micro-batch: plain model parallelism */
     PIPELINE_GPIPE,      /* all forward, then all backward: Huang et al. 2019 */
@@ -30,6 +32,7 @@ struct job_parallel {
     char **devices;    /* the list in its order ("cpu:1", "cpu"), n_devices long, or NULL; those of
                           `stages` in a row where that is given */
     enum device_type device_type;
+    enum batch_norm_statistics batch_norm; /* of replicate */
     /* Of stages; at most one of split and stages, of split_size and microbatches, is given. */
     char **split; /* where the second and later stages begin, as job_stage's; NULL: by balance */
     size_t n_split;

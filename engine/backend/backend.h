@@ -34,6 +34,10 @@ struct collective {
     /* Sums `count` floats over all ranks in rank order, in place, everywhere the same bits. Blocks
      * until all ranks have called. Errors: ERR_CANCELLED after an abort. */
     int (*all_reduce)(struct collective *self, float *data, size_t count, struct err *err);
+    /* `data`: `count` floats in parts of `share`, one a rank (the last parts may be short or
+     * empty). Each rank brings its own part and gets the others'. Blocks, fails as all_reduce. */
+    int (*all_gather)(struct collective *self, float *data, size_t count, size_t share,
+                      struct err *err);
 };
 
 struct kernel_choice {

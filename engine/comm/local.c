@@ -4,6 +4,8 @@
  * over all buffers, in rank order, and writes the sum into all of them: no two ranks touch one
  * element, nothing is copied twice, no memory is needed. A second wait, and all slices are done.
  *
+ * all_gather: every rank shows its buffer, then copies the others' parts out of theirs.
+ *
  * A wait spins briefly, since replicas arrive nearly together, then sleeps: CPU devices may share
  * a core with the very rank they wait for.
  */
@@ -97,23 +99,48 @@ static void sum_slice(const struct comm *comm, size_t begin, size_t end)
     }
 }
 
-static int all_reduce(struct collective *self, float *data, size_t count, struct err *err)
+/* Shows the buffer, waits until all have. */
+static int meet(struct rank *rank, float *data, size_t count, struct err *err)
 {
-    struct rank *rank = (struct rank *)self;
     struct comm *comm = rank->comm;
     if (atomic_load(&comm->aborted))
         return err_set(err, ERR_CANCELLED, "another replica failed");
     rank->data = data;
     rank->count = count;
     int rc = comm_wait(comm, err);
+    assert(rc != 0 || comm->rank[0].count == count);
+    return rc;
+}
+
+static int all_reduce(struct collective *self, float *data, size_t count, struct err *err)
+{
+    struct rank *rank = (struct rank *)self;
+    struct comm *comm = rank->comm;
+    int rc = meet(rank, data, count, err);
     if (rc != 0)
         return rc;
-    assert(comm->rank[0].count == count);
     size_t share = (count + (size_t)comm->size - 1) / (size_t)comm->size;
     share = (share + LINE - 1) / LINE * LINE;
     size_t begin = (size_t)self->rank * share;
     size_t end = begin + share < count ? begin + share : count;
     sum_slice(comm, begin, end);
+    return comm_wait(comm, err);
+}
+
+static int all_gather(struct collective *self, float *data, size_t count, size_t share,
+                      struct err *err)
+{
+    struct rank *rank = (struct rank *)self;
+    struct comm *comm = rank->comm;
+    int rc = meet(rank, data, count, err);
+    if (rc != 0)
+        return rc;
+    for (int r = 0; r < comm->size; r++) {
+        size_t begin = (size_t)r * share;
+        size_t n = begin >= count ? 0 : count - begin < share ? count - begin : share;
+        if (r != self->rank)
+            memcpy(data + begin, comm->rank[r].data + begin, n * sizeof *data);
+    }
     return comm_wait(comm, err);
 }
 
@@ -126,7 +153,7 @@ int comm_new(int size, struct comm **ret_comm, struct err *err)
     pthread_mutex_init(&comm->mutex, NULL);
     pthread_cond_init(&comm->changed, NULL);
     for (int r = 0; r < size; r++) {
-        comm->rank[r].collective = (struct collective){r, size, all_reduce};
+        comm->rank[r].collective = (struct collective){r, size, all_reduce, all_gather};
         comm->rank[r].comm = comm;
     }
     *ret_comm = comm;

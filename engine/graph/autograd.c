@@ -23,13 +23,13 @@ static struct node *range_node(struct build *build, const char *op, enum phase p
     return node;
 }
 
-int autograd_build_scale(struct build *build, struct err *err)
+int autograd_build_all(struct build *build, const char *op, enum phase phase, struct err *err)
 {
     const struct model *model = build->graph->model;
     int first = model->first_gradient, last = first + model->n_gradients - 1;
     if (model->n_gradients == 0)
         return 0;
-    return range_node(build, "scale", PHASE_REDUCE, first, last, err) == NULL ? err->code : 0;
+    return range_node(build, op, phase, first, last, err) == NULL ? err->code : 0;
 }
 
 /* All-reduces each bucket whose last gradient has been made. */
@@ -176,19 +176,4 @@ int autograd_build(struct build *build, struct value *output_grad, struct err *e
     if (rc == 0)
         rc = settle_gradients(build, err);
     return rc == 0 && segments.n > 1 ? recompute_prune(build, err) : rc;
-}
-
-int autograd_build_rest(struct build *build, struct err *err)
-{
-    const struct model *model = build->graph->model;
-    int first = model->first_gradient, last = first + model->n_gradients - 1;
-    if (model->n_gradients == 0)
-        return 0;
-    if (!step_part_adds(build->graph->options.part) &&
-        range_node(build, "zero", PHASE_WEIGHT_GRAD, first, last, err) == NULL)
-        return err->code;
-    for (int i = first; i <= last; i++)
-        if (build_variable(build, i, err) == NULL)
-            return err->code;
-    return reduce_buckets(build, err);
 }

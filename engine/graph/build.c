@@ -26,6 +26,11 @@ bool build_training(const struct build *build)
     return build->graph->options.training;
 }
 
+int build_replicas(const struct build *build)
+{
+    return build->graph->options.n_replicas;
+}
+
 int build_layer(const struct build *build)
 {
     return build->layer;

@@ -47,8 +47,6 @@ int forward_build_loss(struct build *build, struct value **ret_grad, struct err 
 /* autograd.c: gradients of all that needs one, from output_grad back; all-reduce nodes among them.
  */
 int autograd_build(struct build *build, struct value *output_grad, struct err *err);
-/* The gradients of a replica that rests: zero, and the same all-reduce nodes. */
-int autograd_build_rest(struct build *build, struct err *err);
 /* recompute.c: the forward nodes cut into segments for activation checkpointing; one segment where
  * nothing is recomputed. A segment is a run of nodes, the last one ends with the loss. */
 struct segments {
@@ -69,12 +67,16 @@ int recompute_prune(struct build *build, struct err *err);
 int prune(struct graph *graph, bool (*is_root)(const struct graph *graph, const struct node *node),
           struct err *err);
 
-/* The gradients' sum over a window's samples becomes their mean. */
-int autograd_build_scale(struct build *build, struct err *err);
+/* An op on all gradients as one run: "scale", "zero". */
+int autograd_build_all(struct build *build, const char *op, enum phase phase, struct err *err);
 /* autograd.c: what a node writes for this gradient variable: itself, or an addition to it. */
 struct value *autograd_gradient(struct build *build, struct value *variable, struct err *err);
 /* update.c: an update node for each parameter that has a gradient. */
 int update_build(struct build *build, struct err *err);
+
+/* rest.c: of a step with samples, what is left for a replica that has none: gradients of zero, and
+ * the ops that it owes to the others, in their order. */
+int rest_strip(struct build *build, struct err *err);
 
 /* graph.c: an empty graph, as graph_build and model_build need it; freed with graph_free. */
 int graph_new(const struct model *model, const struct graph_options *options,

@@ -43,15 +43,24 @@ static bool scales(const struct job_train *train)
 
 static int build_update(struct build *build, struct err *err)
 {
-    int rc = scales(&build->job->train) ? autograd_build_scale(build, err) : 0;
+    int rc = scales(&build->job->train) ? autograd_build_all(build, "scale", PHASE_REDUCE, err) : 0;
     return rc != 0 ? rc : update_build(build, err);
+}
+
+/* What the others do with their samples says what they wait for. */
+static int build_rest(struct build *build, struct err *err)
+{
+    build->graph->options.batch = 2; /* any: sums and counts alone have the same shape */
+    int rc = build_chunk(build, err);
+    build->graph->options.batch = 0;
+    return rc != 0 ? rc : rest_strip(build, err);
 }
 
 static int build_all(struct build *build, struct err *err)
 {
     const struct graph_options *options = &build->graph->options;
     int rc = options->batch > 0  ? build_chunk(build, err)
-             : options->training ? autograd_build_rest(build, err)
+             : options->training ? build_rest(build, err)
                                  : 0;
     return rc == 0 && options->training && step_part_ends(options->part) ? build_update(build, err)
                                                                          : rc;

@@ -13,6 +13,7 @@ engine_libengine_a_SOURCES += \
 	%D%/op.h \
 	%D%/prune.c \
 	%D%/recompute.c \
+	%D%/rest.c \
 	%D%/segments.c \
 	%D%/segments.h \
 	%D%/update.c

@@ -31,6 +31,9 @@ struct op_def {
     bool integers;    /* a layer that takes DTYPE_I64; others are given DTYPE_F32 only */
     bool view;        /* out[0] is in[0]'s memory, in plain layout, with another shape; no kernel */
     unsigned mutates; /* bit i: in[i] is written in place */
+    bool shared;      /* replicas run it together, each in its turn of one order: those that rest
+                         too; an input that is an activation is absent then, and stands for zeros */
+    bool kept;        /* its outputs are never made a second time */
 };
 
 /* A loss, the last op of forward. */
@@ -85,6 +88,7 @@ const struct op_def *op_find(const struct op_registry *ops, const char *name);
  * short. */
 const struct job *build_job(const struct build *build);
 bool build_training(const struct build *build);
+int build_replicas(const struct build *build);
 int build_layer(const struct build *build); /* index of the layer that is being built */
 struct value *build_parameter(struct build *build, const struct job_layer *layer,
                               const char *suffix, struct shape shape, struct init_rule init,

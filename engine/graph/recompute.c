@@ -121,10 +121,11 @@ int recompute_cut(struct build *build, struct segments *ret_segments, struct err
     return 0;
 }
 
-/* Later segments, the loss or the host read it. */
+/* Later segments, the loss or the host read it, or its op says so. */
 static bool is_kept(const struct segments *segments, size_t i, const struct value *value)
 {
-    return value->output || segments->last_reader[value->id] >= segments->end[i];
+    return value->output || value->producer->op->kept ||
+           segments->last_reader[value->id] >= segments->end[i];
 }
 
 static bool all_kept(const struct segments *segments, size_t i, const struct node *node)

@@ -13,7 +13,7 @@ struct conv2d_attr {                            /* conv2d, conv2d_input_grad, co
     int64_t groups;
 };
 
-struct batch_norm_attr { /* batch_norm, batch_norm_eval, batch_norm_grad */
+struct batch_norm_attr { /* all ops of that name but batch_norm_statistics */
     double eps, momentum;
 };
 

@@ -1,16 +1,12 @@
 /* batch_norm.c: torch.nn.BatchNorm1d on [N, C], BatchNorm2d on [N, C, H, W].
  *
- * In training it normalises by its chunk's own statistics and updates the running ones in place; in
- * evaluation by the running ones, or by the batch's where none are tracked. */
+ * In training it normalises by its chunk's own statistics (or the whole batch's,
+ * batch_norm_synchronized.h) and updates the running ones in place; in evaluation by the running
+ * ones, or by the batch's where none are tracked. */
 #include <inttypes.h>
 
-#include "engine/ops/attr.h"
-#include "engine/ops/grad.h"
+#include "engine/ops/batch_norm_synchronized.h"
 #include "engine/ops/registry.h"
-
-struct variables { /* NULL: absent */
-    struct value *weight, *bias, *mean, *var, *tracked;
-};
 
 static int check(const struct build *build, const struct job_layer *layer,
                  const struct shape *input, struct err *err)
@@ -43,7 +39,7 @@ static int check_values(const struct build *build, const struct job_layer *layer
 }
 
 static int build_variables(struct build *build, const struct job_layer *layer, int64_t channels,
-                           struct variables *ret, struct err *err)
+                           struct batch_norm_variables *ret, struct err *err)
 {
     const struct layer_batchnorm *args = &layer->batchnorm;
     const struct init_rule zero = {.kind = INIT_ZERO}, one = {.kind = INIT_ONE};
@@ -69,10 +65,12 @@ static int build_variables(struct build *build, const struct job_layer *layer, i
 }
 
 static int build_forward(struct build *build, const struct layer_batchnorm *args,
-                         struct value *input, const struct variables *variables, bool batch_stats,
-                         struct value **ret_out, struct err *err)
+                         struct value *input, const struct batch_norm_variables *variables,
+                         bool batch_stats, struct value **ret_out, struct err *err)
 {
     const struct batch_norm_attr attr = {.eps = args->eps, .momentum = args->momentum};
+    if (batch_norm_synchronizes(build))
+        return batch_norm_synchronized_build(build, &attr, input, variables, ret_out, err);
     const char *op = batch_stats ? "batch_norm" : "batch_norm_eval";
     struct shape statistics = SHAPE(input->shape.dim[1]);
     struct node *node = build_node(build, op, PHASE_FORWARD, &attr, sizeof attr, err);
@@ -101,10 +99,10 @@ static int batch_norm_build(struct build *build, const struct job_layer *layer,
                             struct err *err)
 {
     (void)n_in;
-    struct variables variables = {0};
+    struct batch_norm_variables variables = {0};
     bool batch_stats = build_training(build) || !layer->batchnorm.track_running_stats;
     int rc = check(build, layer, &in[0]->shape, err);
-    if (rc == 0 && batch_stats)
+    if (rc == 0 && batch_stats && !batch_norm_synchronizes(build))
         rc = check_values(build, layer, &in[0]->shape, err);
     if (rc == 0)
         rc = build_variables(build, layer, in[0]->shape.dim[1], &variables, err);
@@ -123,5 +121,6 @@ const struct op_def op_batch_norm = {.name = "batch_norm",
                                      .build = batch_norm_build,
                                      .grad = batch_norm_grad,
                                      .mutates = 1u << 3 | 1u << 4 | 1u << 5};
-const struct op_def op_batch_norm_eval = {.name = "batch_norm_eval"};
+const struct op_def op_batch_norm_eval = {.name = "batch_norm_eval",
+                                          .grad = batch_norm_synchronized_grad};
 const struct op_def op_batch_norm_grad = {.name = "batch_norm_grad"};

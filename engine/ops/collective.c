@@ -1,7 +1,11 @@
-/* collective.c: ops on a run of gradient variables, which lie one behind the other. The first and
- * the last name the run, so its other variables are written too. */
+/* collective.c: ops on a run of gradient variables, which lie one behind the other: the first and
+ * the last name the run, so its other variables are written too; and what replicas tell each other
+ * of a value. */
 #include "engine/ops/registry.h"
 
 const struct op_def op_zero = {.name = "zero", .mutates = 1u << 0 | 1u << 1};
 const struct op_def op_scale = {.name = "scale", .mutates = 1u << 0 | 1u << 1};
-const struct op_def op_all_reduce = {.name = "all_reduce", .mutates = 1u << 0 | 1u << 1};
+const struct op_def op_all_reduce = {
+    .name = "all_reduce", .mutates = 1u << 0 | 1u << 1, .shared = true};
+const struct op_def op_gather_replicas = {.name = "gather_replicas", .shared = true, .kept = true};
+const struct op_def op_sum_replicas = {.name = "sum_replicas", .shared = true};

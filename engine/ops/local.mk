@@ -7,6 +7,8 @@ engine_libengine_a_SOURCES += \
 	%D%/attr.h \
 	%D%/avg_pool2d.c \
 	%D%/batch_norm.c \
+	%D%/batch_norm_synchronized.c \
+	%D%/batch_norm_synchronized.h \
 	%D%/bce_with_logits.c \
 	%D%/cat.c \
 	%D%/clip_grad_norm.c \

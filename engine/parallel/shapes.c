@@ -51,15 +51,31 @@ static int add_chunk(const struct strategy_config *config, struct shapes *shapes
     return 0;
 }
 
+/* A batch of one sample has statistics of its own alone, also where replicas synchronize theirs: a
+ * model that refuses it on one device refuses it on several. */
+static int check_single(const struct strategy_config *config, enum step_part part, struct err *err)
+{
+    const struct graph_options options = {
+        .batch = 1, .training = true, .part = part, .n_replicas = 1};
+    struct graph *graph;
+    int rc = graph_build(config->model, &op_registry, &options, &graph, err);
+    if (rc == 0)
+        graph_free(graph);
+    return rc;
+}
+
 static int add_batch(const struct strategy_config *config, struct shapes *shapes, int64_t batch,
                      bool training, enum step_part part, struct err *err)
 {
     int64_t sizes[LIMIT_DEVICES];
+    int rc = training && batch == 1 ? check_single(config, part, err) : 0;
+    if (rc != 0)
+        return rc;
     chunk_sizes(batch, config->n_devices, sizes);
     for (int r = 0; r < config->n_devices; r++) {
         if (sizes[r] == 0 && !training)
             continue; /* who rests in an evaluation has nothing to do */
-        int rc = add_chunk(config, shapes, r, sizes[r], training, part, err);
+        rc = add_chunk(config, shapes, r, sizes[r], training, part, err);
         if (rc != 0)
             return rc;
     }

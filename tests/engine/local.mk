@@ -117,6 +117,19 @@ TESTS += tests/engine/check_cpu
 tests_engine_check_cpu_SOURCES = tests/engine/check_cpu.c
 tests_engine_check_cpu_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_cpu_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_synchronized
+TESTS += tests/engine/check_synchronized
+tests_engine_check_synchronized_SOURCES = tests/engine/check_synchronized.c tests/engine/models.c tests/engine/models.h tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_synchronized_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_synchronized_LDADD = $(ENGINE_TEST_LIBS)
+
+check_PROGRAMS += tests/engine/check_synchronized_kernels
+TESTS += tests/engine/check_synchronized_kernels
+tests_engine_check_synchronized_kernels_SOURCES = tests/engine/check_synchronized_kernels.c tests/engine/kernel_test.c tests/engine/kernel_test.h tests/engine/models.c tests/engine/models.h
+tests_engine_check_synchronized_kernels_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_synchronized_kernels_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_synchronized_kernels_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
+
 check_PROGRAMS += tests/engine/check_kernels
 TESTS += tests/engine/check_kernels
 tests_engine_check_kernels_SOURCES = tests/engine/check_kernels.c tests/engine/kernel_test.c tests/engine/kernel_test.h

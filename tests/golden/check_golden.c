@@ -102,20 +102,27 @@ static void compare_weights(const char *ours, const char *wanted)
     safetensors_close(b);
 }
 
-static void check_case(const char *name, int n_devices)
+/* Trains on n_devices; compares with what PyTorch made on `torch_devices`. `batch_norm`: how, NULL:
+ * as the document says. */
+static void check_case(const char *name, int n_devices, int torch_devices, const char *batch_norm)
 {
     char path[PATH_MAX], output[PATH_MAX];
     json_error_t error;
     snprintf(path, sizeof path, "%s.json", name);
     json_t *golden = json_load_file(path, 0, &error);
     ck_assert_msg(golden != NULL, "%s: %s", path, error.text);
-    snprintf(output, sizeof output, "%s/%s-%d", checks_scratch(), name, n_devices);
-    struct run run = train(json_object_get(golden, "job"), n_devices, output);
+    snprintf(output, sizeof output, "%s/%s-%d-%d", checks_scratch(), name, n_devices,
+             torch_devices);
+    json_t *document = json_object_get(golden, "job");
+    if (batch_norm != NULL)
+        json_object_set_new(json_object_get(document, "parallel"), "batch_norm",
+                            json_string(batch_norm));
+    struct run run = train(document, n_devices, output);
 
     char key[8], weights[PATH_MAX + 32];
-    snprintf(key, sizeof key, "%d", n_devices);
+    snprintf(key, sizeof key, "%d", torch_devices);
     compare_losses(&run, json_object_get(json_object_get(golden, "losses"), key));
-    snprintf(path, sizeof path, "%s-%d-final.safetensors", name, n_devices);
+    snprintf(path, sizeof path, "%s-%d-final.safetensors", name, torch_devices);
     snprintf(weights, sizeof weights, "%s/weights.safetensors", output);
     compare_weights(weights, path);
     json_decref(golden);
@@ -123,13 +130,21 @@ static void check_case(const char *name, int n_devices)
 
 START_TEST(one_device)
 {
-    check_case(cases[_i], 1);
+    check_case(cases[_i], 1, 1, NULL);
 }
 END_TEST
 
 START_TEST(two_devices)
 {
-    check_case(cases[_i], 2);
+    check_case(cases[_i], 2, 2, NULL);
+}
+END_TEST
+
+/* torch.nn.SyncBatchNorm makes of several chunks what BatchNorm makes of the whole batch. */
+START_TEST(synchronized)
+{
+    static const char *const normed[] = {"cnn-plain", "cnn-momentum", "cnn-nesterov"};
+    check_case(normed[_i % 3], 2 + _i / 3, 1, "synchronized");
 }
 END_TEST
 
@@ -142,6 +157,7 @@ int main(void)
     TCase *tcase = checks_case(suite, "pytorch", 60);
     tcase_add_loop_test(tcase, one_device, 0, N_CASES);
     tcase_add_loop_test(tcase, two_devices, 0, N_CASES);
+    tcase_add_loop_test(tcase, synchronized, 0, 6);
     int status = checks_run(suite);
     checks_scratch_remove();
     return status;

@@ -5,6 +5,7 @@ tests_ref_libref_a_SOURCES = \
 	tests/ref/attention.c \
 	tests/ref/avg_pool.c \
 	tests/ref/batch_norm.c \
+	tests/ref/batch_norm_synchronized.c \
 	tests/ref/cat.c \
 	tests/ref/conv2d.c \
 	tests/ref/elementwise.c \

@@ -7,8 +7,10 @@ engine_libengine_a_SOURCES += \
 	%D%/attention.c \
 	%D%/avg_pool2d.c \
 	%D%/batch_norm.c \
+	%D%/batch_norm_synchronized.c \
 	%D%/cat.c \
 	%D%/class_loss.c \
+	%D%/collective.c \
 	%D%/conv2d.c \
 	%D%/cpu.c \
 	%D%/cpu.h \
