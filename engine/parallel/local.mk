@@ -1,4 +1,6 @@
 engine_libengine_a_SOURCES += \
+	%D%/balance.c \
+	%D%/balance.h \
 	%D%/chunk.c \
 	%D%/chunk.h \
 	%D%/crew.c \
