@@ -112,13 +112,14 @@ static const struct field train_rows[] = {
     {"trace", FIELD_FLAGS, "What the log shows of each replica",
      .offset = offsetof(struct job_train, trace_shapes), DEFAULT("[]"),
      CHOICES(OPTION("shapes", 0))},
+    {"record", FIELD_NAMES,
+     "\"LAYER.output\", a parameter, or the \".grad\" of either, to write into record.jsonl",
+     .offset = offsetof(struct job_train, record), .aux = offsetof(struct job_train, n_record),
+     RANGE(0, NAMED_MOST)},
     {0},
 };
 
-static const struct object_def train_object = {
-    .what = "train",
-    .fields = train_rows,
-    .later = LATER_KEYS({"output_device", "output devices"}, {"record", "recorded tensors"})};
+static const struct object_def train_object = {.what = "train", .fields = train_rows};
 
 #define DEVICES_ROW(...)                                                                           \
     {                                                                                              \

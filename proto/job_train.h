@@ -82,6 +82,8 @@ struct job_train {
     bool has_early_stop;
     int64_t patience;  /* of early_stop: validations without a smaller loss */
     bool trace_shapes; /* "trace": ["shapes"] */
+    char **record;     /* "conv1.output", "fc.weight.grad" */
+    size_t n_record;
 };
 
 #endif

@@ -26,6 +26,7 @@ struct step {
     double loss_divisor;   /* of the whole batch, see graph_loss_divisor */
     double gradient_scale; /* of a window of several batches: 1 / what their mean divides by */
     double lr;
+    bool record; /* the statistics of what train.record names are wanted */
 };
 
 /* The other replicas, as the all_reduce kernel sees them. Implemented by engine/comm. */

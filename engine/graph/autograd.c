@@ -50,6 +50,7 @@ static int reduce_buckets(struct build *build, struct err *err)
 
 struct value *autograd_gradient(struct build *build, struct value *variable, struct err *err)
 {
+    build->written[build->n_written++] = variable;
     if (!step_part_adds(build->graph->options.part))
         return variable;
     struct value *addition =
@@ -81,6 +82,8 @@ static int add_gradients(struct build *build, struct err *err)
 static int settle_gradients(struct build *build, struct err *err)
 {
     int rc = add_gradients(build, err);
+    if (rc == 0)
+        rc = record_gradients(build, err);
     return rc != 0 ? rc : reduce_buckets(build, err);
 }
 
@@ -157,12 +160,20 @@ static int node_grad(struct build *build, const struct node *node, struct err *e
     return rc;
 }
 
+static int forward_node_grad(struct build *build, const struct node *node,
+                             const struct node *replica, struct err *err)
+{
+    const struct node *taken = take_grads(node, replica);
+    int rc = record_output_grads(build, node, taken, err);
+    return rc != 0 ? rc : node_grad(build, taken, err);
+}
+
 static int segment_grad(struct build *build, struct segments *segments, size_t i, struct err *err)
 {
     size_t first = i == 0 ? 0 : segments->end[i - 1];
     int rc = i + 1 < segments->n ? recompute_segment(build, segments, i, err) : 0;
     for (size_t k = segments->end[i]; rc == 0 && k-- > first;)
-        rc = node_grad(build, take_grads(build->graph->nodes[k], segments->replica[k]), err);
+        rc = forward_node_grad(build, build->graph->nodes[k], segments->replica[k], err);
     return rc;
 }
 

@@ -20,6 +20,8 @@ struct build {
     struct value *made[NODE_MAX_OUT][2]; /* gradients of the last node that are still to be added to
                                             their variables: variable, addition */
     int n_made;
+    const struct value *written[NODE_MAX_OUT]; /* gradient variables that the last node wrote */
+    int n_written;
     int bucket_first; /* the first gradient that no all-reduce has summed yet; -1: none is left */
     int layer;        /* of the nodes being made; -1: none */
     const char *name; /* of the nodes being made */
@@ -69,6 +71,9 @@ int prune(struct graph *graph, bool (*is_root)(const struct graph *graph, const 
 
 /* An op on all gradients as one run: "scale", "zero". */
 int autograd_build_all(struct build *build, const char *op, enum phase phase, struct err *err);
+/* Whether gradients are summed undivided and scaled at last: with several batches to a step the
+ * divisor of the mean is known only when the last has been seen. */
+bool step_scales(const struct job_train *train);
 /* autograd.c: what a node writes for this gradient variable: itself, or an addition to it. */
 struct value *autograd_gradient(struct build *build, struct value *variable, struct err *err);
 /* update.c: an update node for each parameter that has a gradient. */
@@ -77,6 +82,18 @@ int update_build(struct build *build, struct err *err);
 /* rest.c: of a step with samples, what is left for a replica that has none: gradients of zero, and
  * the ops that it owes to the others, in their order. */
 int rest_strip(struct build *build, struct err *err);
+/* record.c: what train.record asks for. Once, when the variables have been found and backward has
+ * not been built, what is meant; behind backward, whether all of it is there. Errors:
+ * ERR_JOB_INVALID (/train/record/I). */
+int record_find(struct build *build, struct err *err);
+int record_check(const struct model *model, struct err *err);
+/* Append statistics: of the layer that has just been built; of the gradients of a forward node's
+ * outputs, which `replica` has where it stands for a node that is recomputed; of the gradient
+ * variables that the last node wrote. */
+int record_layer(struct build *build, struct err *err);
+int record_output_grads(struct build *build, const struct node *node, const struct node *replica,
+                        struct err *err);
+int record_gradients(struct build *build, struct err *err);
 
 /* graph.c: an empty graph, as graph_build and model_build need it; freed with graph_free. */
 int graph_new(const struct model *model, const struct graph_options *options,

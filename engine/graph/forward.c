@@ -83,9 +83,13 @@ static int build_one(struct build *build, struct err *err)
     return rc;
 }
 
+/* What the host reads of forward are statistics. */
 static bool makes_output(const struct graph *graph, const struct node *node)
 {
-    return graph->output->producer == node;
+    for (int i = 0; i < node->n_out; i++)
+        if (node->out[i] != NULL && (node->out[i] == graph->output || node->out[i]->output))
+            return true;
+    return false;
 }
 
 int forward_build(struct build *build, struct err *err)
@@ -101,6 +105,8 @@ int forward_build(struct build *build, struct err *err)
     for (size_t i = 0; i < n_layers; i++) {
         build_at(build, (int)i, build->job->model.layers[i].name);
         rc = build_one(build, err);
+        if (rc == 0)
+            rc = record_layer(build, err);
         if (rc != 0)
             return rc;
     }

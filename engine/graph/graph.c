@@ -34,16 +34,15 @@ static int build_chunk(struct build *build, struct err *err)
     return rc;
 }
 
-/* With several batches to a step the divisor of the mean is known only when the last has been seen.
- */
-static bool scales(const struct job_train *train)
+bool step_scales(const struct job_train *train)
 {
     return train->accumulate > 1 && train->accumulate_reduction == ACCUMULATE_MEAN;
 }
 
 static int build_update(struct build *build, struct err *err)
 {
-    int rc = scales(&build->job->train) ? autograd_build_all(build, "scale", PHASE_REDUCE, err) : 0;
+    int rc =
+        step_scales(&build->job->train) ? autograd_build_all(build, "scale", PHASE_REDUCE, err) : 0;
     return rc != 0 ? rc : update_build(build, err);
 }
 

@@ -86,6 +86,8 @@ struct graph {
     struct value *loss;       /* F64 [1]: the SUM over the targets that count */
     struct value *prediction; /* I64 as the target: arg max, where targets are class numbers and it
                                  is no training; else NULL */
+    struct value **recorded;  /* by model->recorded: F64 [STATISTIC_COUNT], where step->record asks;
+                                 an entry NULL, or the array: this graph has none */
 };
 
 /* Errors: ERR_MODEL_SHAPE (incl. a BatchNorm in training with one value a channel), ERR_NOMEM. */

@@ -12,6 +12,7 @@ engine_libengine_a_SOURCES += \
 	%D%/op.c \
 	%D%/op.h \
 	%D%/prune.c \
+	%D%/record.c \
 	%D%/recompute.c \
 	%D%/rest.c \
 	%D%/segments.c \

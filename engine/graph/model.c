@@ -158,12 +158,16 @@ static int find(struct build *build, struct model *model, struct err *err)
         rc = find_target(build, model, err);
     if (rc == 0)
         rc = forward_build_loss(build, &grad, err);
+    if (rc == 0)
+        rc = record_find(build, err);
     model->first_gradient = (int)model->n_variables;
     if (rc == 0 && grad != NULL)
         rc = autograd_build(build, grad, err);
     model->n_gradients = (int)model->n_variables - model->first_gradient;
     if (rc == 0)
         rc = check_trained(build, err);
+    if (rc == 0)
+        rc = record_check(model, err);
     if (rc == 0)
         rc = find_states(build, err);
     return rc;

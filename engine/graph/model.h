@@ -52,6 +52,31 @@ struct model_input {
                        [0, values); 0: none does */
 };
 
+/* What train.record asks for: the statistics of a tensor as a hook of PyTorch's sees it, on each
+ * device that has it: a layer's output and a parameter in forward; a gradient as the device's own
+ * chunk makes it, before it is summed over the devices. */
+enum recorded_kind {
+    RECORDED_OUTPUT,
+    RECORDED_OUTPUT_GRAD,
+    RECORDED_PARAMETER,
+    RECORDED_PARAMETER_GRAD
+};
+struct recorded {
+    const char *name; /* the document's */
+    enum recorded_kind kind;
+    int index;  /* of the layer; of the parameter */
+    bool flows; /* RECORDED_OUTPUT_GRAD: there is such a gradient */
+};
+
+enum statistic {
+    STATISTIC_MEAN,
+    STATISTIC_STD,  /* unbiased, as torch.std; NaN of one element */
+    STATISTIC_NORM, /* L2 */
+    STATISTIC_MAX,  /* the largest magnitude */
+    STATISTIC_NANS, /* how many; all others are NaN unless it is 0 */
+    STATISTIC_COUNT
+};
+
 struct loss_def;    /* engine/graph/op.h */
 struct op_registry; /* engine/graph/op.h */
 
@@ -73,8 +98,10 @@ struct model {
                         a flat output else, where integer labels become one-hot rows); 0: none */
     int64_t n_parameters; /* elements of all parameters */
     const struct loss_def *loss;
-    int64_t loss_terms;     /* terms of a sample: elements of its target */
-    const int64_t *ignored; /* the class number of targets that do not count; NULL: all do */
+    int64_t loss_terms;        /* terms of a sample: elements of its target */
+    const int64_t *ignored;    /* the class number of targets that do not count; NULL: all do */
+    struct recorded *recorded; /* in the document's order */
+    int n_recorded;            /* 0: nothing is, or the job does not train */
 };
 
 /* The buckets in which gradients are all-reduced: a run of gradient variables in the order in which
@@ -84,7 +111,8 @@ struct model {
 int model_bucket_end(const struct model *model, int first, size_t bucket_bytes);
 
 /* Builds the layers once to find the variables and shapes. Errors: ERR_MODEL_SHAPE with the layer's
- * JSON Pointer, its name, what it got and what it wants; ERR_NOMEM. */
+ * JSON Pointer, its name, what it got and what it wants; ERR_JOB_INVALID (/train/record/I);
+ * ERR_NOMEM. */
 int model_build(const struct job *job, const struct op_registry *ops, struct model **ret_model,
                 struct err *err);
 void model_free(struct model *model);

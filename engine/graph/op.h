@@ -79,6 +79,10 @@ struct op_registry {
      * struct update's scale. */
     int (*clip)(struct build *build, struct value *first, struct value *last,
                 struct value **ret_scale, struct err *err);
+    /* Appends the statistics of x, F64 [STATISTIC_COUNT], in the given phase. `scaled`: those of
+     * step->gradient_scale * x. */
+    int (*statistics)(struct build *build, struct value *x, enum phase phase, bool scaled,
+                      struct value **ret_statistics, struct err *err);
 };
 
 /* NULL: there is none of this name. */

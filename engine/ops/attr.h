@@ -87,6 +87,10 @@ struct bce_attr {
     int64_t n_pos_weight;     /* 0: all 1 */
 };
 
+struct statistics_attr { /* statistics */
+    bool scaled;         /* of step->gradient_scale * x */
+};
+
 struct sgd_attr {
     double momentum, dampening, weight_decay;
     bool nesterov;

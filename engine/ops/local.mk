@@ -44,6 +44,7 @@ engine_libengine_a_SOURCES += \
 	%D%/select_last.c \
 	%D%/sgd.c \
 	%D%/softmax.c \
+	%D%/statistics.c \
 	%D%/unary.c \
 	%D%/unary.h \
 	%D%/update.c \

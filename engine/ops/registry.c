@@ -60,4 +60,5 @@ const struct op_registry op_registry = {
     .losses = losses,
     .optimizers = optimizers,
     .clip = clip_grad_norm_build,
+    .statistics = statistics_build,
 };

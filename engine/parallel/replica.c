@@ -128,12 +128,32 @@ static int read_outputs(struct replica *replica, const struct plan *plan, void *
                        (size_t)n * tensor_bytes(&model->output, DTYPE_F32), err);
 }
 
+static const struct program *find_program(const struct replica *replica, const struct chunk *chunk)
+{
+    return &replica->programs[shapes_find(replica->shapes, chunk->batch.n, chunk->training,
+                                          chunk->part)];
+}
+
+const struct plan_buffer *replica_recorded(const struct replica *replica, const struct chunk *chunk)
+{
+    return chunk->step.record ? find_program(replica, chunk)->plan->recorded : NULL;
+}
+
+static int read_statistics(struct replica *replica, const struct chunk *chunk, void *const *base,
+                           const struct replica_outputs *outputs, struct err *err)
+{
+    const struct plan_buffer *recorded = replica_recorded(replica, chunk);
+    int rc = 0, n = recorded != NULL ? replica->config->model->n_recorded : 0;
+    for (int i = 0; rc == 0 && i < n; i++)
+        rc = read_buffer(replica, base, &recorded[i], outputs->statistics[i],
+                         sizeof outputs->statistics[i], err);
+    return rc;
+}
+
 int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_loss,
                 const struct replica_outputs *outputs, struct err *err)
 {
-    const struct program *program =
-        &replica
-             ->programs[shapes_find(replica->shapes, chunk->batch.n, chunk->training, chunk->part)];
+    const struct program *program = find_program(replica, chunk);
     assert(program->executor != NULL);
     void *base[SPACE_COUNT] = {
         [SPACE_VARIABLES] = replica->variables.at,
@@ -150,6 +170,8 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
         rc = read_buffer(replica, base, &program->plan->loss, &loss, sizeof loss, err);
     if (rc == 0 && !chunk->training)
         rc = read_outputs(replica, program->plan, base, chunk->batch.n, outputs, err);
+    if (rc == 0 && chunk->training)
+        rc = read_statistics(replica, chunk, base, outputs, err);
     if (rc == 0)
         *ret_loss = loss;
     return rc;

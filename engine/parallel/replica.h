@@ -35,11 +35,15 @@ struct chunk {
 int replica_open(struct replica *replica, struct err *err);
 void replica_close(struct replica *replica); /* half-open and zeroed ones too */
 
-struct replica_outputs {  /* where the host wants an evaluation's */
-    int64_t *predictions; /* class numbers, as many as targets, if the graph makes them */
-    float *outputs;       /* of the last layer; NULL: not wanted */
+struct replica_outputs {  /* where the host wants them */
+    int64_t *predictions; /* an evaluation's class numbers, as many as targets, if there are some */
+    float *outputs;       /* an evaluation's, of the last layer; NULL: not wanted */
+    double (*statistics)[STATISTIC_COUNT]; /* a training's, by model->recorded */
 };
 
+/* The plan's buffers of what is recorded in this chunk; NULL: nothing is. */
+const struct plan_buffer *replica_recorded(const struct replica *replica,
+                                           const struct chunk *chunk);
 /* One chunk: *ret_loss is the sum of its losses. */
 int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_loss,
                 const struct replica_outputs *outputs, struct err *err);

@@ -34,10 +34,12 @@ struct replicate {
     struct comm *comm; /* NULL with one device */
     struct crew *crew;
     int64_t *predictions;
-    float *outputs;      /* NULL: not kept */
-    void *buffer;        /* room for any one of the model's buffers */
-    bool buffers_differ; /* between the replicas, since a training step */
-    int variable;        /* that read and write are about */
+    float *outputs;                        /* NULL: not kept */
+    void *buffer;                          /* room for any one of the model's buffers */
+    bool buffers_differ;                   /* between the replicas, since a training step */
+    double (*statistics)[STATISTIC_COUNT]; /* by device, then by model->recorded */
+    struct strategy_record *records;       /* the same, gathered */
+    int variable;                          /* that read and write are about */
     void *read_to;
     const void *write_from;
     struct driver drivers[];
@@ -134,8 +136,12 @@ static int open_host(struct replicate *replicate, struct err *err)
     if (config->keep_outputs)
         replicate->outputs =
             calloc((size_t)(most * shape_count(&config->model->output)), sizeof(float));
+    size_t most_records = (size_t)(config->model->n_recorded * config->n_devices);
+    replicate->statistics = calloc(most_records + 1, sizeof *replicate->statistics);
+    replicate->records = calloc(most_records + 1, sizeof *replicate->records);
     if (replicate->arena == NULL || replicate->predictions == NULL || replicate->buffer == NULL ||
-        (config->keep_outputs && replicate->outputs == NULL))
+        (config->keep_outputs && replicate->outputs == NULL) || replicate->statistics == NULL ||
+        replicate->records == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
     int rc = variable_map_build(config->model, replicate->arena, &replicate->map, err);
     if (rc == 0)
@@ -162,6 +168,8 @@ static int start_crew(struct replicate *replicate, struct err *err)
             .shapes = &replicate->shapes,
             .map = &replicate->map,
         };
+        driver->outputs.statistics =
+            replicate->statistics + r * replicate->config.model->n_recorded;
         if (replicate->comm != NULL)
             driver->chunk.collective = comm_collective(replicate->comm, r);
     }
@@ -180,6 +188,8 @@ static void replicate_close(struct strategy *strategy)
     free(replicate->predictions);
     free(replicate->outputs);
     free(replicate->buffer);
+    free(replicate->statistics);
+    free(replicate->records);
     free(replicate);
 }
 
@@ -244,6 +254,23 @@ static void gather(const struct replicate *replicate, const struct step *step,
     result->loss = sum / step->loss_divisor;
     result->predictions = NULL;
     result->outputs = NULL;
+    result->n_records = 0;
+}
+
+/* Of each device that had a chunk. */
+static void gather_records(const struct replicate *replicate, struct strategy_result *result)
+{
+    result->records = replicate->records;
+    for (int i = 0; i < replicate->config.model->n_recorded; i++)
+        for (int r = 0; r < replicate->config.n_devices; r++) {
+            const struct driver *driver = &replicate->drivers[r];
+            const struct plan_buffer *recorded = replica_recorded(&driver->replica, &driver->chunk);
+            if (recorded == NULL || recorded[i].space == SPACE_NONE)
+                continue;
+            struct strategy_record *record = &replicate->records[result->n_records++];
+            *record = (struct strategy_record){.recorded = i, .device = r};
+            memcpy(record->statistics, driver->outputs.statistics[i], sizeof record->statistics);
+        }
 }
 
 static int replicate_train(struct strategy *strategy, const struct batch *batch,
@@ -257,6 +284,7 @@ static int replicate_train(struct strategy *strategy, const struct batch *batch,
         return rc;
     replicate->buffers_differ = replicate->config.n_devices > 1;
     gather(replicate, step, ret_result);
+    gather_records(replicate, ret_result);
     return 0;
 }
 

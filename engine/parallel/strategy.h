@@ -44,6 +44,12 @@ struct replica_result {
     double loss_divisor; /* of its own chunk: what its mean loss divides by; 0: no target counts */
 };
 
+struct strategy_record { /* what train.record asks for, of one device */
+    int recorded;        /* index into model->recorded */
+    int device;          /* index into strategy_config.devices */
+    double statistics[STATISTIC_COUNT];
+};
+
 struct strategy_result {
     double loss; /* the batch's, mean or sum as the job says */
     struct replica_result replicas[LIMIT_DEVICES];
@@ -51,6 +57,10 @@ struct strategy_result {
                              the next call; else NULL */
     const int64_t *predictions; /* [n, target shape] after an evaluation whose loss predicts
                                    (loss_def.predict), valid until the next call; else NULL */
+    const struct strategy_record *records; /* after a batch of training that ends a step where
+                                              step->record asks, valid until the next call: in the
+                                              order of model->recorded, then of devices */
+    size_t n_records;
 };
 
 /* Plans without touching a device: what strategy_open would allocate, a row a device, and a

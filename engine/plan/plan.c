@@ -298,6 +298,23 @@ static int keep(struct planner *planner, struct value *value, struct plan_buffer
     return find_copy(planner, value, layout, graph->nodes[graph->n_nodes - 1], ret_buffer, err);
 }
 
+static int keep_recorded(struct planner *planner, struct err *err)
+{
+    struct plan *plan = planner->plan;
+    size_t n = (size_t)plan->graph->model->n_recorded;
+    int rc = 0;
+    if (plan->graph->recorded == NULL)
+        return 0;
+    plan->recorded = arena_array(plan->arena, n, sizeof *plan->recorded);
+    if (plan->recorded == NULL)
+        return nomem(err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = keep(planner, plan->graph->recorded[i], &plan->recorded[i], err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        read_now(planner, &plan->recorded[i]);
+    return rc;
+}
+
 static int keep_outputs(struct planner *planner, struct err *err)
 {
     struct plan *plan = planner->plan;
@@ -306,6 +323,8 @@ static int keep_outputs(struct planner *planner, struct err *err)
         rc = keep(planner, plan->graph->output, &plan->output, err);
     if (rc == 0)
         rc = keep(planner, plan->graph->prediction, &plan->prediction, err);
+    if (rc == 0)
+        rc = keep_recorded(planner, err);
     if (rc != 0)
         return rc;
     read_now(planner, &plan->loss); /* behind the last step */
@@ -338,6 +357,8 @@ static int assign_offsets(struct planner *planner, struct err *err)
     resolve(planner, &plan->loss);
     resolve(planner, &plan->output);
     resolve(planner, &plan->prediction);
+    for (int i = 0; plan->recorded != NULL && i < plan->graph->model->n_recorded; i++)
+        resolve(planner, &plan->recorded[i]);
     return 0;
 }
 

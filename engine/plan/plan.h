@@ -51,7 +51,8 @@ struct plan {
     size_t n_steps;
     size_t arena_bytes; /* activations and scratch at their peak */
     struct plan_buffer loss, output,
-        prediction; /* plain layouts; SPACE_NONE where the graph has none */
+        prediction;               /* plain layouts; SPACE_NONE where the graph has none */
+    struct plan_buffer *recorded; /* the same by graph->recorded; NULL as that is */
 };
 
 /* `graph` and `map` are borrowed and outlive the plan. Errors: ERR_DEVICE_FAILED (no kernel),

@@ -59,6 +59,8 @@ static int run_batch(const struct trainer_config *config, const struct prepared 
     if (rc != 0)
         return rc;
     pass->made.samples += next->batch.n;
+    pass->made.records = result.records;
+    pass->made.n_records = result.n_records;
     add(job, &result, config->n_devices, pass);
     if (job->train.trace_shapes)
         trace_batch(config, prepared, &next->batch, &result);

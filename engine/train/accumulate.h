@@ -8,6 +8,8 @@ struct accumulated { /* over the window */
     double loss;     /* the mean over all its samples; under "sum" the sum of its batches' losses */
     int64_t samples;
     struct replica_result replicas[LIMIT_DEVICES];
+    const struct strategy_record *records; /* of its last batch, valid until the next step */
+    size_t n_records;
 };
 
 /* Runs the batches of one step. `step`: its number, seed and learning rate are given, the rest is

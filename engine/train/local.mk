@@ -21,10 +21,14 @@ engine_libengine_a_SOURCES += \
 	%D%/npy.h \
 	%D%/prepare.c \
 	%D%/prepare.h \
+	%D%/record.c \
+	%D%/record.h \
 	%D%/schedule.c \
 	%D%/schedule.h \
 	%D%/snapshot.c \
 	%D%/snapshot.h \
+	%D%/step_rows.c \
+	%D%/step_rows.h \
 	%D%/trace.c \
 	%D%/trace.h \
 	%D%/trainer.c \

@@ -4,8 +4,7 @@
 
 #include <stdint.h>
 
-#include "proto/err.h"
-#include "proto/limits.h"
+#include "engine/train/step_rows.h"
 
 struct metrics_step {
     int64_t step, epoch; /* from 1 */
@@ -23,8 +22,7 @@ struct metrics_validation {
 };
 
 struct metrics {
-    int fd; /* -1: not open */
-    char path[LIMIT_PATH_BYTES];
+    struct step_rows rows;
     int64_t validated_step; /* of the last validation row; 0: none */
     double best_loss;       /* the smallest validation loss, as its row shows it; INFINITY: none */
     int64_t since_best;     /* validations after that */

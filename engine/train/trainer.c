@@ -21,6 +21,7 @@
 #include "engine/train/metrics.h"
 #include "engine/train/output.h"
 #include "engine/train/prepare.h"
+#include "engine/train/record.h"
 #include "engine/train/schedule.h"
 #include "engine/train/trace.h"
 
@@ -31,6 +32,7 @@ struct trainer {
     struct output output;
     struct strategy *strategy;
     struct metrics metrics;
+    struct record record;
     struct loader *loader;
 
     int64_t step;         /* optimizer steps made */
@@ -100,6 +102,12 @@ static struct identity_data identity_of(const struct dataset *dataset)
     return (struct identity_data){dataset_fingerprint(dataset), dataset_samples(dataset)};
 }
 
+static int sync_rows(struct trainer *trainer, struct err *err)
+{
+    int rc = metrics_sync(&trainer->metrics, err);
+    return rc == 0 ? record_sync(&trainer->record, err) : rc;
+}
+
 static int save(struct trainer *trainer, struct err *err)
 {
     struct report report = report_of(trainer, REPORT_CHECKPOINT);
@@ -107,7 +115,7 @@ static int save(struct trainer *trainer, struct err *err)
         .step = trainer->step,
         .data = identity_of(trainer->prepared.train),
     };
-    int rc = metrics_sync(&trainer->metrics, err);
+    int rc = sync_rows(trainer, err);
     if (rc == 0)
         rc = checkpoint_save(trainer->strategy, trainer->prepared.model, trainer->output.path,
                              &position, trainer->job->checkpoint.keep, report.path, err);
@@ -204,12 +212,16 @@ static void stop_early(struct trainer *trainer)
         trainer->prepared.steps = trainer->step;
 }
 
+static bool is_logged(const struct trainer *trainer, int64_t step)
+{
+    return step % trainer->job->train.log_every == 0 || step == trainer->prepared.steps;
+}
+
 static int log_step(struct trainer *trainer, const struct step *step,
                     const struct accumulated *made, double seconds, struct err *err)
 {
     const struct trainer_config *config = trainer->config;
-    if (trainer->step % trainer->job->train.log_every != 0 &&
-        trainer->step != trainer->prepared.steps)
+    if (!is_logged(trainer, trainer->step))
         return 0;
 
     struct report report = report_of(trainer, REPORT_PROGRESS);
@@ -244,6 +256,7 @@ static int train_step(struct trainer *trainer, struct err *err)
         .seed = (uint64_t)trainer->job->train.seed,
         .number = trainer->step + 1,
         .lr = schedule_lr(&trainer->job->schedule, trainer->job->optimizer.lr, trainer->step + 1),
+        .record = is_logged(trainer, trainer->step + 1),
     };
     int rc = accumulate_step(trainer->config, &trainer->prepared, trainer->strategy,
                              trainer->loader, step, &made, err);
@@ -253,6 +266,10 @@ static int train_step(struct trainer *trainer, struct err *err)
     trainer->step++;
     trainer->step_seconds += seconds;
     trainer->step_samples += made.samples;
+    rc = record_write(&trainer->record, trainer->step, epoch_of(trainer, trainer->step),
+                      made.records, made.n_records, err);
+    if (rc != 0)
+        return rc;
     if (!isfinite(made.loss))
         return err_set(err, ERR_LOSS_NAN, "the loss is %s at step %lld (epoch %lld)",
                        isnan(made.loss) ? "nan" : "infinite", (long long)trainer->step,
@@ -290,7 +307,7 @@ static int finish(struct trainer *trainer, struct err *err)
     if (rc == 0)
         rc = file_path(report.path, err, "%s/weights.safetensors", trainer->output.path);
     if (rc == 0)
-        rc = metrics_sync(&trainer->metrics, err);
+        rc = sync_rows(trainer, err);
     if (rc == 0)
         rc = checkpoint_write_weights(trainer->strategy, trainer->prepared.model, report.path, err);
     if (rc != 0)
@@ -355,6 +372,9 @@ static int begin(struct trainer *trainer, struct err *err)
         rc = output_write_job(&trainer->output, trainer->job, err);
     if (rc == 0)
         rc = metrics_open(trainer->output.path, trainer->step, &trainer->metrics, err);
+    if (rc == 0)
+        rc = record_open(trainer->output.path, &trainer->prepared.strategy, trainer->step,
+                         &trainer->record, err);
     if (rc != 0)
         return rc;
     struct report report = report_of(trainer, REPORT_STARTED);
@@ -390,6 +410,7 @@ static void close_all(struct trainer *trainer)
 {
     loader_stop(trainer->loader);
     metrics_close(&trainer->metrics);
+    record_close(&trainer->record);
     strategy_close(trainer->strategy);
     output_close(&trainer->output);
     prepared_done(&trainer->prepared);
@@ -401,7 +422,8 @@ static int train(const struct trainer_config *config, struct err *err)
         .config = config,
         .job = config->job,
         .output = {.lock = -1},
-        .metrics = {.fd = -1},
+        .metrics = {.rows = {.fd = -1}},
+        .record = {.rows = {.fd = -1}},
     };
     int rc = open_all(&trainer, err);
     if (rc == 0)

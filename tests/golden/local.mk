@@ -72,3 +72,11 @@ tests_golden_check_mnist_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_golden_check_mnist_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_curves.py tests/golden/README.md tests/golden/curves.json tests/golden/mnist.json \
 	tests/golden/curves-mnist-images.gz tests/golden/curves-mnist-labels.gz tests/golden/curves-digits.csv.gz tests/golden/curves-text.txt
+
+# What is seen of each replica; generate_observe.py makes the file.
+check_PROGRAMS += tests/golden/check_observe
+TESTS += tests/golden/check_observe
+tests_golden_check_observe_SOURCES = tests/golden/check_observe.c $(GOLDEN_SOURCES)
+tests_golden_check_observe_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_golden_check_observe_LDADD = $(ENGINE_TEST_LIBS)
+EXTRA_DIST += tests/golden/generate_observe.py tests/golden/observe.json

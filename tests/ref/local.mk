@@ -19,4 +19,5 @@ tests_ref_libref_a_SOURCES = \
 	tests/ref/ref.def \
 	tests/ref/ref.h \
 	tests/ref/softmax.c \
+	tests/ref/statistics.c \
 	tests/ref/update.c

@@ -42,6 +42,7 @@ engine_libengine_a_SOURCES += \
 	%D%/sgd.c \
 	%D%/shift.c \
 	%D%/softmax.c \
+	%D%/statistics.c \
 	%D%/status.c \
 	%D%/status.h \
 	%D%/update.h \
