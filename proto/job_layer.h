@@ -112,7 +112,8 @@ struct layer_recurrent {             /* LSTM, GRU, RNN */
     int64_t num_layers;
     double dropout; /* between the layers */
     bool bias, bidirectional;
-    bool relu; /* RNN: nonlinearity */
+    bool relu;                /* RNN: nonlinearity */
+    int64_t checkpoint_steps; /* 0: all states are kept */
 };
 
 struct job_layer {

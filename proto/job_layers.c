@@ -239,6 +239,9 @@ static const struct field selfattention_rows[] = {
         {"batch_first", FIELD_FIXED, "All tensors begin with the batch", DEFAULT("true")},         \
         {"total_length", FIELD_FIXED, "The output has as many steps as the input",                 \
          DEFAULT("true"), LATER({"false", "outputs as long as the longest sample"})},              \
+        {"checkpoint_steps", FIELD_INT,                                                            \
+         "Keep the state every so many steps and recompute those between in backward",             \
+         AT(job_layer, recurrent.checkpoint_steps), RANGE(1, DIM_MAX)},                            \
         INIT_ROWS
 
 static const struct field lstm_rows[] = {
@@ -260,7 +263,6 @@ static const struct field rnn_rows[] = {
     {0},
 };
 
-#define CHECKPOINT_STEPS LATER_KEYS({"checkpoint_steps", "checkpoints between time steps"})
 #define SPECTRAL_NORM LATER_KEYS({"spectral_norm", "spectral norms"})
 
 static const struct choice layers[] = {
@@ -289,9 +291,9 @@ static const struct choice layers[] = {
     {"PositionalEmbedding", LAYER_POSITIONALEMBEDDING, positionalembedding_rows, NULL},
     {"SelectLast", LAYER_SELECTLAST, NULL, NULL},
     {"SelfAttention", LAYER_SELFATTENTION, selfattention_rows, NULL},
-    {"LSTM", LAYER_LSTM, lstm_rows, CHECKPOINT_STEPS},
-    {"GRU", LAYER_GRU, gru_rows, CHECKPOINT_STEPS},
-    {"RNN", LAYER_RNN, rnn_rows, CHECKPOINT_STEPS},
+    {"LSTM", LAYER_LSTM, lstm_rows, NULL},
+    {"GRU", LAYER_GRU, gru_rows, NULL},
+    {"RNN", LAYER_RNN, rnn_rows, NULL},
     {0},
 };
 

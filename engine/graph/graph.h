@@ -12,7 +12,7 @@
 
 #include "engine/graph/model.h"
 
-enum { NODE_MAX_IN = LIMIT_INPUTS, NODE_MAX_OUT = 4 };
+enum { NODE_MAX_IN = 10, NODE_MAX_OUT = 5 }; /* LIMIT_INPUTS of a layer, recurrent_grad */
 
 enum value_kind {
     VALUE_DATA,       /* model->inputs[input], a batch of it */

@@ -61,14 +61,11 @@ struct embedding_attr {  /* embedding, embedding_weight_grad */
     int64_t padding_row; /* whose gradient is zero; -1: none */
 };
 
-struct shift_attr { /* shift */
-    int64_t by;     /* steps, to later ones; below 0: to earlier ones */
-};
-
 enum recurrent_cell { CELL_LSTM, CELL_GRU, CELL_TANH, CELL_RELU, CELL_COUNT };
 struct recurrent_attr { /* recurrent, recurrent_grad */
     enum recurrent_cell cell;
-    struct shift_attr onward; /* by 1: from the first step to the last; by -1: back */
+    int64_t by;               /* 1: from the first step to the last; -1: back */
+    int64_t checkpoint_steps; /* the state is kept every so many; 0: at all, with the gates */
 };
 
 struct dropout_attr { /* dropout, dropout_grad */

@@ -1,16 +1,16 @@
-/* recurrent.c: torch.nn.LSTM, GRU, RNN: the gates of every step as one product of all inputs, then
- * a node that walks the steps, one a layer and direction.
+/* recurrent.c: torch.nn.LSTM, GRU, RNN: a node that walks the steps, one a layer and direction.
  *
  * Steps behind a sample's length are zero, states as well: so the direction back begins at the last
  * valid step, as PyTorch's pack, rnn, unpack with total_length would have it. Backward is a walk
- * too; the gradients of weights and inputs are products over all steps again.
+ * too, which makes the gradients of weights and inputs on the way: then nothing but x, y and what
+ * forward saved has to exist for all steps at once. With checkpoint_steps not even those but x: the
+ * walk back goes from checkpoint to checkpoint and makes the steps between once more.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "engine/ops/attr.h"
-#include "engine/ops/grad.h"
 #include "engine/ops/registry.h"
 
 static const struct {
@@ -47,7 +47,7 @@ static struct value *parameter(struct build *build, const struct direction *dire
     const struct init_rule init = {.kind = INIT_UNIFORM, .bound = bound};
     char suffix[64];
     snprintf(suffix, sizeof suffix, "%s_%s_l%" PRId64 "%s", what, sources[of], direction->depth,
-             direction->attr.onward.by < 0 ? "_reverse" : "");
+             direction->attr.by < 0 ? "_reverse" : "");
     return build_parameter(build, layer, suffix, shape, init, err);
 }
 
@@ -71,41 +71,51 @@ static int parameters(struct build *build, struct direction *direction, int64_t 
     return 0;
 }
 
-/* The inputs' part of the gates, of all steps. */
-static struct value *project(struct build *build, const struct direction *direction,
-                             struct value *x, struct err *err)
+static int64_t cuts(int64_t steps, int64_t every)
 {
-    struct node *node = build_node(build, "linear", PHASE_FORWARD, NULL, 0, err);
-    if (node == NULL)
-        return NULL;
-    build_in(node, x);
-    build_in(node, direction->weight[0]);
-    build_in(node, direction->bias[0]);
-    struct shape shape = x->shape;
-    shape.dim[2] = direction->weight[0]->shape.dim[0];
-    return build_out(build, node, shape, DTYPE_F32, err);
+    return (steps + every - 1) / every;
 }
 
-static struct value *walk(struct build *build, const struct direction *direction,
-                          struct value *projected, struct value *lengths, struct err *err)
+/* What the gradient needs beside x and y: the gates and states of all steps, or a state now and
+ * then. */
+static int save(struct build *build, struct node *node, struct shape y, struct err *err)
+{
+    const struct recurrent_attr *attr = node->attr;
+    int64_t samples = y.dim[0], steps = y.dim[1], size = y.dim[2];
+    if (attr->checkpoint_steps > 0) {
+        struct shape kept = SHAPE(cuts(steps, attr->checkpoint_steps),
+                                  attr->cell == CELL_LSTM ? 2 : 1, samples, size);
+        return build_out(build, node, kept, DTYPE_F32, err) == NULL ? err->code : 0;
+    }
+    if (!cells[attr->cell].saves)
+        return 0;
+    struct shape state = SHAPE(steps, samples, size), gates = state;
+    gates.dim[2] *= cells[attr->cell].gates;
+    return build_out(build, node, state, DTYPE_F32, err) == NULL ||
+                   build_out(build, node, gates, DTYPE_F32, err) == NULL
+               ? err->code
+               : 0;
+}
+
+static struct value *walk(struct build *build, const struct direction *direction, struct value *x,
+                          struct value *lengths, struct err *err)
 {
     struct node *node = build_node(build, "recurrent", PHASE_FORWARD, &direction->attr,
                                    sizeof direction->attr, err);
     if (node == NULL)
         return NULL;
-    build_in(node, projected);
-    build_in(node, direction->weight[1]);
-    build_in(node, direction->bias[1]);
+    build_in(node, x);
+    for (int i = 0; i < 2; i++)
+        build_in(node, direction->weight[i]);
+    for (int i = 0; i < 2; i++)
+        build_in(node, direction->bias[i]);
     build_in(node, lengths);
-    struct shape shape = projected->shape;
+    struct shape shape = x->shape;
     shape.dim[2] = direction->layer->recurrent.hidden_size;
-    struct value *out = build_out(build, node, shape, DTYPE_F32, err);
-    if (out == NULL || !build_training(build) || !cells[direction->attr.cell].saves)
-        return out;
-    if (build_out(build, node, projected->shape, DTYPE_F32, err) == NULL ||
-        build_out(build, node, shape, DTYPE_F32, err) == NULL)
-        return NULL;
-    return out;
+    struct value *y = build_out(build, node, shape, DTYPE_F32, err);
+    if (y == NULL || !build_training(build))
+        return y;
+    return save(build, node, shape, err) == 0 ? y : NULL;
 }
 
 static struct value *join(struct build *build, struct value *const *parts, struct err *err)
@@ -146,13 +156,14 @@ static struct value *one_layer(struct build *build, const struct job_layer *laye
     for (int i = 0; x != NULL && i < 1 + layer->recurrent.bidirectional; i++) {
         struct direction direction = {
             .layer = layer,
-            .attr = {.cell = cell_of(layer), .onward.by = i == 0 ? 1 : -1},
+            .attr = {.cell = cell_of(layer),
+                     .by = i == 0 ? 1 : -1,
+                     .checkpoint_steps = layer->recurrent.checkpoint_steps},
             .depth = depth,
         };
         if (parameters(build, &direction, x->shape.dim[2], err) != 0)
             return NULL;
-        struct value *projected = project(build, &direction, x, err);
-        out[i] = projected == NULL ? NULL : walk(build, &direction, projected, lengths, err);
+        out[i] = walk(build, &direction, x, lengths, err);
         if (out[i] == NULL)
             return NULL;
     }
@@ -180,18 +191,6 @@ static int recurrent_build(struct build *build, const struct job_layer *layer,
     return x == NULL ? err->code : 0;
 }
 
-/* Each step's state before it. */
-static struct value *states_before(struct build *build, const struct node *node, struct err *err)
-{
-    const struct recurrent_attr *attr = node->attr;
-    struct node *shift = build_grad_node(build, "shift", PHASE_WEIGHT_GRAD, node, err);
-    if (shift == NULL)
-        return NULL;
-    shift->attr = &attr->onward;
-    build_in(shift, node->out[0]);
-    return build_out(build, shift, node->out[0]->shape, DTYPE_F32, err);
-}
-
 static int recurrent_grad(struct build *build, const struct node *node,
                           struct value *const *out_grad, struct value **in_grad, struct err *err)
 {
@@ -200,41 +199,49 @@ static int recurrent_grad(struct build *build, const struct node *node,
     if (grad == NULL)
         return err->code;
     build_in(grad, out_grad[0]);
-    build_in(grad, node->out[0]);
-    build_in(grad, node->in[1]);
-    build_in(grad, node->out[1]);
-    build_in(grad, node->out[2]);
-    build_in(grad, node->in[3]);
-    struct value *gates = build_out(build, grad, node->in[0]->shape, DTYPE_F32, err);
-    struct value *hidden = gates;
-    if (gates != NULL && attr->cell == CELL_GRU)
-        hidden = build_out(build, grad, node->in[0]->shape, DTYPE_F32, err);
-    if (hidden == NULL)
-        return err->code;
-    if (node->in[0]->needs_grad)
-        in_grad[0] = gates;
-    if (!node->in[1]->needs_grad)
-        return 0;
-    struct value *before = states_before(build, node, err);
-    return before == NULL ? err->code
-                          : grad_product(build, node, "linear_weight_grad", before, hidden,
-                                         node->in[1], node->in[2], err);
+    for (int i = 0; i < node->n_in; i++)
+        build_in(grad, node->in[i]);
+    build_in(grad, attr->checkpoint_steps > 0 ? NULL : node->out[0]);
+    for (int i = 1; i < node->n_out; i++)
+        build_in(grad, node->out[i]);
+    struct value *x = node->in[0];
+    struct value *gx = NULL;
+    if (x->needs_grad) {
+        gx = build_out(build, grad, x->shape, DTYPE_F32, err);
+        if (gx == NULL)
+            return err->code;
+    } else {
+        build_out_value(grad, NULL);
+    }
+    in_grad[0] = gx;
+    for (int i = 1; i <= 4; i++) {
+        bool wanted = node->in[i] != NULL && node->in[i]->needs_grad;
+        struct value *gradient = wanted ? build_gradient(build, node->in[i], err) : NULL;
+        if (wanted && gradient == NULL)
+            return err->code;
+        build_out_value(grad, gradient);
+    }
+    return 0;
 }
 
-/* Of the steps' products with the weight of the states. */
-static double walk_flops(const struct shape *weight, const struct shape *out)
+/* Of all steps' products with both weights. */
+static double products_flops(struct value *const *weights, const struct shape *x)
 {
-    return 2.0 * (double)shape_count(weight) * (double)(out->dim[0] * out->dim[1]);
+    int64_t elements = shape_count(&weights[0]->shape) + shape_count(&weights[1]->shape);
+    return 2.0 * (double)elements * (double)(x->dim[0] * x->dim[1]);
 }
 
 static double recurrent_flops(const struct node *node)
 {
-    return walk_flops(&node->in[1]->shape, &node->out[0]->shape);
+    return products_flops(&node->in[1], &node->in[0]->shape);
 }
 
+/* Two gradients of each product; with checkpoints the product once more. */
 static double recurrent_grad_flops(const struct node *node)
 {
-    return walk_flops(&node->in[2]->shape, &node->out[0]->shape);
+    const struct recurrent_attr *attr = node->attr;
+    double products = products_flops(&node->in[2], &node->in[1]->shape);
+    return products * (attr->checkpoint_steps > 0 ? 3 : 2);
 }
 
 const struct op_def op_recurrent = {.name = "recurrent",
@@ -242,4 +249,3 @@ const struct op_def op_recurrent = {.name = "recurrent",
                                     .grad = recurrent_grad,
                                     .flops = recurrent_flops};
 const struct op_def op_recurrent_grad = {.name = "recurrent_grad", .flops = recurrent_grad_flops};
-const struct op_def op_shift = {.name = "shift"};

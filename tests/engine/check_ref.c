@@ -259,47 +259,53 @@ START_TEST(select_last)
 }
 END_TEST
 
-/* By rows of every cell, there and back, without and with lengths. */
+/* By rows of every cell, there and back, without and with lengths, from what forward saved and from
+ * nothing. */
 static const struct recurrent_row {
     struct recurrent_attr attr;
     int gates;
     bool lengths;
 } recurrent_rows[] = {
-    {{CELL_LSTM, {1}}, 4, false},  {{CELL_LSTM, {-1}}, 4, true}, {{CELL_GRU, {1}}, 3, true},
-    {{CELL_GRU, {-1}}, 3, false},  {{CELL_TANH, {1}}, 1, true},  {{CELL_TANH, {-1}}, 1, true},
-    {{CELL_RELU, {-1}}, 1, false},
+    {{CELL_LSTM, 1, 0}, 4, false},  {{CELL_LSTM, -1, 0}, 4, true}, {{CELL_GRU, 1, 0}, 3, true},
+    {{CELL_GRU, -1, 0}, 3, false},  {{CELL_TANH, 1, 0}, 1, true},  {{CELL_TANH, -1, 0}, 1, true},
+    {{CELL_RELU, -1, 0}, 1, false}, {{CELL_LSTM, 1, 2}, 4, true},  {{CELL_GRU, -1, 3}, 3, true},
 };
 
-/* The weights' gradients are the product of the gates' with the states before. */
+enum { RECURRENT_PARAMETERS = 5 }; /* x, the weights, the biases */
+
 START_TEST(recurrent)
 {
     static const double lengths[] = {2, 4, 1};
     const struct recurrent_row *r = &recurrent_rows[_i];
-    struct shape out = SHAPE(3, 4, 2), x = SHAPE(3, 4, 2 * r->gates), w = SHAPE(x.dim[2], 2);
-    struct shape b = SHAPE(x.dim[2]), n = SHAPE(3);
-    struct probe y = {.node.attr = &r->attr}, g = y, before = {.node.attr = &r->attr.onward};
-    struct probe gw = {0};
-    add_in(&y, x), add_in(&y, w), add_in(&y, b);
-    add_out(&y, out), add_out(&y, x), add_out(&y, out);
-    add_in(&g, out), add_in(&g, out), add_in(&g, w), add_in(&g, x), add_in(&g, out);
-    add_out(&g, x), add_out(&g, x);
-    if (r->lengths) {
-        add_in(&y, n), set_copy(&y, 3, lengths);
-        add_in(&g, n), set_copy(&g, 5, lengths);
-    }
+    const bool saved = r->attr.checkpoint_steps == 0;
+    const int64_t rows = 2 * r->gates;
+    const struct shape parameters[RECURRENT_PARAMETERS] = {
+        SHAPE(3, 4, 3), SHAPE(rows, 3), SHAPE(rows, 2), SHAPE(rows), SHAPE(rows)};
+    struct shape out = SHAPE(3, 4, 2), state = SHAPE(4, 3, 2), gates = SHAPE(4, 3, rows);
+    struct probe y = {.node.attr = &r->attr}, g = y;
+    add_in(&g, out);
+    for (int i = 0; i < RECURRENT_PARAMETERS; i++)
+        add_in(&y, parameters[i]), add_in(&g, parameters[i]), add_out(&g, parameters[i]);
+    add_out(&y, out);
+    if (saved)
+        add_out(&y, state), add_out(&y, gates);
+    if (r->lengths)
+        add_in(&y, SHAPE(3)), set_copy(&y, 5, lengths);
     run("recurrent", &y);
-    set_direction(&g, 0), set_copy(&g, 1, y.out[0]), set_copy(&g, 2, y.in[1]);
-    set_copy(&g, 3, y.out[1]), set_copy(&g, 4, y.out[2]);
+    set_direction(&g, 0);
+    for (int i = 0; i < RECURRENT_PARAMETERS; i++)
+        set_copy(&g, 1 + i, y.in[i]);
+    if (r->lengths)
+        add_in(&g, SHAPE(3)), set_copy(&g, 6, lengths);
+    if (saved) {
+        g.node.n_in = 7;
+        add_in(&g, out), add_in(&g, state), add_in(&g, gates);
+        set_copy(&g, 7, y.out[0]), set_copy(&g, 8, y.out[1]), set_copy(&g, 9, y.out[2]);
+    }
     run("recurrent_grad", &g);
-    add_in(&before, out), add_out(&before, out), set_copy(&before, 0, y.out[0]);
-    run("shift", &before);
-    add_in(&gw, out), add_in(&gw, x), add_out(&gw, w), add_out(&gw, b);
-    set_copy(&gw, 0, before.out[0]), set_copy(&gw, 1, g.out[1]);
-    run("linear_weight_grad", &gw);
-    check_input("recurrent", &y, 0, g.out[0]);
-    check_input("recurrent", &y, 1, gw.out[0]);
-    check_input("recurrent", &y, 2, gw.out[1]);
-    probe_free(&y), probe_free(&g), probe_free(&before), probe_free(&gw);
+    for (int i = 0; i < RECURRENT_PARAMETERS; i++)
+        check_input("recurrent", &y, i, g.out[i]);
+    probe_free(&y), probe_free(&g);
 }
 END_TEST
 

@@ -162,84 +162,96 @@ static const int gates[CELL_COUNT] = {
 
 /* Few steps where there are many weights: such large ones as these double an error at each. */
 static const struct recurrent_row {
-    int64_t samples, steps, size;
+    int64_t samples, steps, features, size, checkpoint_steps;
 } recurrent_rows[] = {
-    {1, 1, 1}, {1, 7, 3}, {5, 1, 33}, {3, 4, 17}, {16, 3, 48}, {65, 3, 20},
+    {1, 1, 1, 1, 1},   {1, 7, 2, 3, 2},    {5, 1, 33, 33, 3}, {3, 4, 17, 17, 3},
+    {16, 3, 9, 48, 1}, {65, 3, 24, 20, 2}, {2, 70, 3, 2, 20}, {260, 3, 7, 5, 2},
 };
 
-/* Forward in training and in evaluation, with what the test's inputs are. */
-static void check_recurrent(struct kernel_test test, bool saves)
+/* Gives the test what forward saves in training; whether that is anything. */
+static bool save(struct kernel_test *test)
 {
-    struct shape x = test.in[0].shape, y = x;
-    y.dim[2] = test.in[1].shape.dim[1];
+    const struct recurrent_attr *attr = test->attr;
+    int64_t samples = test->in[0].shape.dim[0], steps = test->in[0].shape.dim[1];
+    int64_t size = test->in[2].shape.dim[1], every = attr->checkpoint_steps;
+    bool lstm = attr->cell == CELL_LSTM;
+    if (every > 0)
+        test->out[1] =
+            kernel_test_activation(SHAPE((steps + every - 1) / every, lstm ? 2 : 1, samples, size));
+    else if (lstm || attr->cell == CELL_GRU)
+        test->out[1] = kernel_test_activation(SHAPE(steps, samples, size));
+    if (every == 0 && test->out[1].fill != FILL_ABSENT)
+        test->out[2] = kernel_test_activation(SHAPE(steps, samples, test->in[2].shape.dim[0]));
+    return test->out[1].fill != FILL_ABSENT;
+}
+
+/* The reference's values as another test's input. */
+static struct tensor taken(const struct tensor *from)
+{
+    struct tensor tensor = *from;
+    tensor.memory = NULL;
+    tensor.layout = NULL;
+    return tensor;
+}
+
+/* Forward in training and in evaluation, and back from what it saved. */
+static void check_recurrent(struct kernel_test test)
+{
+    const struct recurrent_attr *attr = test.attr;
+    struct shape x = test.in[0].shape;
+    struct kernel_test grad = {.op = "recurrent_grad", .attr = attr};
     test.op = "recurrent";
-    test.out[0] = kernel_test_activation(y);
+    test.out[0] = kernel_test_activation(SHAPE(x.dim[0], x.dim[1], test.in[2].shape.dim[1]));
+    struct kernel_test saved = test;
     kernel_test_arrivals(&test);
-    if (!saves)
-        return;
-    test.out[1] = kernel_test_activation(x);
-    test.out[2] = kernel_test_activation(y);
-    kernel_test_arrivals(&test);
-}
-
-static void check_recurrent_grad(const struct kernel_test *forward, enum recurrent_cell cell)
-{
-    struct shape x = forward->in[0].shape, y = x;
-    y.dim[2] = forward->in[1].shape.dim[1];
-    struct kernel_test test = {.op = "recurrent_grad", .attr = forward->attr};
-    test.in[0] = test.in[1] = kernel_test_activation(y);
-    test.in[2] = forward->in[1];
-    if (cell == CELL_LSTM || cell == CELL_GRU) {
-        test.in[3] = kernel_test_activation(x);
-        test.in[4] = kernel_test_activation(y);
+    if (save(&test)) {
+        saved = test;
+        kernel_test_arrivals(&test);
     }
-    test.in[5] = forward->in[3];
-    test.out[0] = kernel_test_activation(x);
-    if (cell == CELL_GRU)
-        test.out[1] = kernel_test_activation(x);
-    kernel_test_arrivals(&test);
+    kernel_test_run(&saved);
+    grad.in[0] = kernel_test_activation(saved.out[0].shape);
+    for (int i = 0; i < 6; i++)
+        grad.in[1 + i] = taken(&saved.in[i]);
+    if (attr->checkpoint_steps == 0)
+        grad.in[7] = taken(&saved.out[0]);
+    grad.in[8] = taken(&saved.out[1]);
+    grad.in[9] = taken(&saved.out[2]);
+    grad.out[0] = kernel_test_activation(x);
+    for (int i = 1; i < 5; i++)
+        if (test.in[i].fill != FILL_ABSENT)
+            grad.out[i] = kernel_test_variable(test.in[i].shape, FILL_NORMAL);
+    kernel_test_run(&grad);
+    for (int i = 0; i < NODE_MAX_IN; i++)
+        saved.in[i].reference = NULL; /* the gradient's now */
+    for (int i = attr->checkpoint_steps > 0; i < NODE_MAX_OUT; i++)
+        saved.out[i].reference = NULL;
+    kernel_test_done(&grad);
+    kernel_test_done(&saved);
 }
 
-static void check_cell(const struct recurrent_row *r, enum recurrent_cell cell, int64_t by)
+static void check_cell(const struct recurrent_row *r, struct recurrent_attr attr)
 {
-    const struct recurrent_attr attr = {.cell = cell, .onward.by = by};
-    int64_t width = gates[cell] * r->size;
+    int64_t width = gates[attr.cell] * r->size;
     struct kernel_test test = {.attr = &attr};
-    test.in[0] = kernel_test_activation(SHAPE(r->samples, r->steps, width));
-    test.in[1] = kernel_test_variable(SHAPE(width, r->size), FILL_NORMAL);
-    check_recurrent(test, cell == CELL_LSTM || cell == CELL_GRU);
-    check_recurrent_grad(&test, cell);
-    test.in[2] = kernel_test_variable(SHAPE(width), FILL_NORMAL);
-    test.in[3] = integers(SHAPE(r->samples), FILL_LENGTH, r->steps);
-    check_recurrent(test, cell == CELL_LSTM || cell == CELL_GRU);
-    check_recurrent_grad(&test, cell);
+    test.in[0] = kernel_test_activation(SHAPE(r->samples, r->steps, r->features));
+    test.in[1] = kernel_test_variable(SHAPE(width, r->features), FILL_NORMAL);
+    test.in[2] = kernel_test_variable(SHAPE(width, r->size), FILL_NORMAL);
+    check_recurrent(test);
+    test.in[3] = test.in[4] = kernel_test_variable(SHAPE(width), FILL_NORMAL);
+    test.in[5] = integers(SHAPE(r->samples), FILL_LENGTH, r->steps);
+    check_recurrent(test);
 }
 
 static void recurrent_row(int row)
 {
-    for (int cell = 0; cell < CELL_COUNT; cell++) {
-        check_cell(&recurrent_rows[row], (enum recurrent_cell)cell, 1);
-        check_cell(&recurrent_rows[row], (enum recurrent_cell)cell, -1);
-    }
+    const struct recurrent_row *r = &recurrent_rows[row];
+    for (int i = 0; i < 4 * CELL_COUNT; i++)
+        check_cell(
+            r, (struct recurrent_attr){.cell = (enum recurrent_cell)(i / 4),
+                                       .by = i % 2 == 0 ? 1 : -1,
+                                       .checkpoint_steps = i % 4 < 2 ? 0 : r->checkpoint_steps});
 }
 ALL_ROWS(recurrent, recurrent_rows)
-
-static const struct shift_row {
-    struct shape x;
-    int64_t by;
-} shift_rows[] = {
-    {{3, {1, 1, 1}}, 1},  {{3, {1, 1, 3}}, -1},   {{3, {4, 5, 3}}, 1},
-    {{3, {4, 5, 3}}, -1}, {{3, {7, 4, 130}}, -3}, {{3, {2, 3, 2}}, 9},
-};
-
-static void shift_row(int row)
-{
-    const struct shift_attr attr = {shift_rows[row].by};
-    struct kernel_test test = {.op = "shift", .attr = &attr};
-    test.in[0] = test.out[0] = kernel_test_activation(shift_rows[row].x);
-    kernel_test_arrivals(&test);
-}
-ALL_ROWS(shift, shift_rows)
 
 /* What indexes memory is refused, with the sample and the value, also where a loader let it pass.
  */
@@ -273,7 +285,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {embedding,        positional, select_last, attention,
-                                  attention_chunks, recurrent,  shift,       integers_out_of_range};
+    const TTest *const tests[] = {embedding,        positional, select_last,          attention,
+                                  attention_chunks, recurrent,  integers_out_of_range};
     return kernel_test_main("sequences", tests, ROWS(tests));
 }

@@ -82,7 +82,7 @@ static int paper_query(const struct node *node, const struct layout *const *in, 
 {
     size_t taste = find_taste(node->op->name);
     struct kernel_choice choice = {.scratch_bytes = tastes[taste].scratch_bytes,
-                                   .inplace = {tastes[taste].inplace, -1, -1, -1},
+                                   .inplace = {tastes[taste].inplace, -1, -1, -1, -1},
                                    .impl = "paper"};
     bool short_of_memory = false;
     for (int i = 0; i < node->n_in; i++) {
@@ -108,7 +108,7 @@ static int reorder_query(const struct node *node, const struct layout *const *in
     (void)arena;
     (void)err;
     *ret_choice = (struct kernel_choice){
-        .in = {in[0]}, .out = {in[1]}, .inplace = {-1, -1, -1, -1}, .impl = "paper"};
+        .in = {in[0]}, .out = {in[1]}, .inplace = {-1, -1, -1, -1, -1}, .impl = "paper"};
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* recurrent.c: recurrent, recurrent_grad and shift, step by step: torch.nn.LSTM, GRU and RNN by
+/* recurrent.c: recurrent and recurrent_grad, step by step: torch.nn.LSTM, GRU and RNN by
  * their documentation's formulas. */
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int64_t length(const struct shape *x, const double *lengths, int64_t n)
 static int64_t step_at(const struct node *node, int64_t i, int64_t length)
 {
     const struct recurrent_attr *attr = node->attr;
-    return attr->onward.by > 0 ? i : length - 1 - i;
+    return attr->by > 0 ? i : length - 1 - i;
 }
 
 /* Everything of one step of one sample. */
@@ -142,101 +142,179 @@ static const struct {
     [CELL_RELU] = {rnn_relu, rnn_relu_grad},
 };
 
+/* Where a step lies in [T, N, columns], counted as the walk goes. */
+static int64_t walked(const struct node *node, const struct shape *x, int64_t n, int64_t t)
+{
+    const struct recurrent_attr *attr = node->attr;
+    return (attr->by > 0 ? t : x->dim[1] - 1 - t) * x->dim[0] + n;
+}
+
+/* to [rows] = from [columns] · weight [rows, columns]' + bias */
+static void product(const double *from, int64_t columns, const double *weight, const double *bias,
+                    int64_t rows, double *to)
+{
+    for (int64_t j = 0; j < rows; j++) {
+        to[j] = bias ? bias[j] : 0;
+        for (int64_t k = 0; k < columns; k++)
+            to[j] += weight[j * columns + k] * from[k];
+    }
+}
+
+/* All of a pass over x; what is by step of the walk: [T, N, …]. */
+struct pass {
+    int64_t size, width, features;
+    double *y;              /* [N, T, H] */
+    double *states, *gates; /* [T, N, H], [T, N, G * H] */
+};
+
+static void run_pass(const struct node *node, int first, double *const *in, struct pass *pass)
+{
+    const struct recurrent_attr *attr = node->attr;
+    const struct shape *x = &node->in[first]->shape;
+    int64_t h = pass->size, width = pass->width, f = pass->features;
+    double *zeros = calloc((size_t)h, sizeof *zeros);
+    double *hidden = malloc((size_t)width * sizeof *hidden);
+    double *input = malloc((size_t)width * sizeof *input);
+    for (int64_t n = 0; n < x->dim[0]; n++) {
+        int64_t last = length(x, in[first + 5], n);
+        double *y = pass->y + n * x->dim[1] * h;
+        const double *y_before = zeros, *state_before = zeros;
+        for (int64_t i = 0; i < last; i++) {
+            int64_t t = step_at(node, i, last), at = walked(node, x, n, t);
+            product(in[first] + (n * x->dim[1] + t) * f, f, in[first + 1], in[first + 3], width,
+                    input);
+            product(y_before, h, in[first + 2], in[first + 4], width, hidden);
+            cells[attr->cell].forward(&(struct moment){
+                .size = h,
+                .x = input,
+                .hidden = hidden,
+                .y_before = y_before,
+                .state_before = state_before,
+                .y = y + t * h,
+                .gates = pass->gates + at * width,
+                .state = pass->states + at * h,
+            });
+            y_before = y + t * h, state_before = pass->states + at * h;
+        }
+    }
+    free(zeros), free(hidden), free(input);
+}
+
+static struct pass new_pass(const struct node *node, int first, double *const *in)
+{
+    const struct shape *x = &node->in[first]->shape, *w = &node->in[first + 2]->shape;
+    size_t rows = (size_t)(x->dim[0] * x->dim[1]);
+    struct pass pass = {.size = w->dim[1], .width = w->dim[0], .features = x->dim[2]};
+    pass.y = calloc(rows * (size_t)pass.size, sizeof *pass.y);
+    pass.states = calloc(rows * (size_t)pass.size, sizeof *pass.states);
+    pass.gates = calloc(rows * (size_t)pass.width, sizeof *pass.gates);
+    run_pass(node, first, in, &pass);
+    return pass;
+}
+
+static void free_pass(struct pass *pass)
+{
+    free(pass->y), free(pass->states), free(pass->gates);
+}
+
+/* y and the cell's state ahead of every so many steps. */
+static void keep_some(const struct node *node, const struct pass *pass, double *kept)
+{
+    const struct recurrent_attr *attr = node->attr;
+    const struct shape *x = &node->in[0]->shape, *shape = &node->out[1]->shape;
+    int64_t h = pass->size;
+    clear(kept, shape);
+    for (int64_t i = 1; i < shape->dim[0]; i++)
+        for (int64_t n = 0; n < x->dim[0]; n++) {
+            int64_t before = i * attr->checkpoint_steps - 1;
+            int64_t t = attr->by > 0 ? before : x->dim[1] - 1 - before;
+            double *to = kept + (i * shape->dim[1] * x->dim[0] + n) * h;
+            memcpy(to, pass->y + (n * x->dim[1] + t) * h, (size_t)h * sizeof *to);
+            if (shape->dim[1] == 2)
+                memcpy(to + x->dim[0] * h, pass->states + (before * x->dim[0] + n) * h,
+                       (size_t)h * sizeof *to);
+        }
+}
+
 void ref_recurrent(const struct node *node, double *const *in, double *const *out,
                    const struct step *step)
 {
     (void)step;
     const struct recurrent_attr *attr = node->attr;
-    const struct shape *x = &node->in[0]->shape;
-    int64_t h = node->in[1]->shape.dim[1], width = x->dim[2];
-    size_t row = (size_t)h * sizeof(double);
-    double *zeros = calloc(1, row), *hidden = malloc((size_t)width * sizeof *hidden);
-    double *states = calloc((size_t)(x->dim[0] * x->dim[1]), row);
-    double *gates = calloc((size_t)shape_count(x), sizeof *gates);
-    clear(out[0], &node->out[0]->shape);
-    for (int64_t n = 0; n < x->dim[0]; n++) {
-        int64_t last = length(x, in[3], n);
-        double *y = out[0] + n * x->dim[1] * h, *state = states + n * x->dim[1] * h;
-        const double *y_before = zeros, *state_before = zeros;
-        for (int64_t i = 0; i < last; i++) {
-            int64_t t = step_at(node, i, last), at = n * x->dim[1] + t;
-            for (int64_t j = 0; j < width; j++) {
-                hidden[j] = in[2] ? in[2][j] : 0;
-                for (int64_t k = 0; k < h; k++)
-                    hidden[j] += in[1][j * h + k] * y_before[k];
-            }
-            cells[attr->cell].forward(&(struct moment){
-                .size = h,
-                .x = in[0] + at * width,
-                .hidden = hidden,
-                .y_before = y_before,
-                .state_before = state_before,
-                .y = y + t * h,
-                .gates = gates + at * width,
-                .state = state + t * h,
-            });
-            y_before = y + t * h, state_before = state + t * h;
-        }
-    }
-    if (out[1])
-        memcpy(out[1], gates, (size_t)shape_count(x) * sizeof *gates);
+    struct pass pass = new_pass(node, 0, in);
+    memcpy(out[0], pass.y, (size_t)shape_count(&node->out[0]->shape) * sizeof *pass.y);
+    if (out[1] && attr->checkpoint_steps > 0)
+        keep_some(node, &pass, out[1]);
+    else if (out[1])
+        memcpy(out[1], pass.states, (size_t)shape_count(&node->out[1]->shape) * sizeof *pass.y);
     if (out[2])
-        memcpy(out[2], states, (size_t)(x->dim[0] * x->dim[1]) * row);
-    free(zeros), free(hidden), free(states), free(gates);
+        memcpy(out[2], pass.gates, (size_t)shape_count(&node->out[2]->shape) * sizeof *pass.y);
+    free_pass(&pass);
 }
 
+/* Adds what a step's row of gates gives to the gradients of a product's operands. */
+static void add_product(const double *gates, int64_t width, const double *from,
+                        const double *weight, int64_t columns, double *gfrom, double *gweight,
+                        double *gbias)
+{
+    for (int64_t j = 0; j < width; j++) {
+        if (gbias)
+            gbias[j] += gates[j];
+        for (int64_t k = 0; k < columns; k++) {
+            if (gfrom)
+                gfrom[k] += gates[j] * weight[j * columns + k];
+            if (gweight)
+                gweight[j * columns + k] += gates[j] * from[k];
+        }
+    }
+}
+
+/* From what forward saved, or with checkpoints from a pass of its own. */
 void ref_recurrent_grad(const struct node *node, double *const *in, double *const *out,
                         const struct step *step)
 {
     (void)step;
     const struct recurrent_attr *attr = node->attr;
-    const struct shape *x = &node->out[0]->shape;
-    int64_t h = node->in[2]->shape.dim[1], width = x->dim[2];
+    const struct shape *x = &node->in[1]->shape;
+    struct pass pass = new_pass(node, 1, in);
+    int64_t h = pass.size, width = pass.width, f = pass.features;
+    const double *ys = in[7] ? in[7] : pass.y;
+    const double *states = in[7] && in[8] ? in[8] : pass.states;
+    const double *gates = in[7] && in[9] ? in[9] : pass.gates;
     double *zeros = calloc((size_t)h, sizeof *zeros), *gy = malloc((size_t)h * sizeof *gy);
     double *past = malloc((size_t)h * sizeof *past), *gstate = malloc((size_t)h * sizeof *gstate);
-    double *ghidden = calloc((size_t)shape_count(x), sizeof *ghidden);
-    clear(out[0], x);
+    double *gx = malloc((size_t)width * sizeof *gx), *gh = malloc((size_t)width * sizeof *gh);
+    for (int i = 0; i < node->n_out; i++)
+        if (out[i])
+            clear(out[i], &node->out[i]->shape);
     for (int64_t n = 0; n < x->dim[0]; n++) {
-        int64_t last = length(x, in[5], n), first = n * x->dim[1];
+        int64_t last = length(x, in[6], n);
         memset(past, 0, (size_t)h * sizeof *past);
         memset(gstate, 0, (size_t)h * sizeof *gstate);
         for (int64_t i = last - 1; i >= 0; i--) {
-            int64_t at = first + step_at(node, i, last);
-            int64_t before = i > 0 ? first + step_at(node, i - 1, last) : -1;
+            int64_t t = step_at(node, i, last), at = n * x->dim[1] + t;
+            int64_t before = i > 0 ? step_at(node, i - 1, last) : -1;
+            const double *y_before = before < 0 ? zeros : ys + (n * x->dim[1] + before) * h;
             for (int64_t k = 0; k < h; k++)
                 gy[k] = in[0][at * h + k] + past[k];
             cells[attr->cell].backward(&(struct grad_moment){
                 .size = h,
-                .y = in[1] + at * h,
-                .y_before = before < 0 ? zeros : in[1] + before * h,
-                .gates = in[3] ? in[3] + at * width : NULL,
-                .state = in[4] ? in[4] + at * h : NULL,
-                .state_before = before < 0 || !in[4] ? zeros : in[4] + before * h,
+                .y = ys + at * h,
+                .y_before = y_before,
+                .gates = gates + walked(node, x, n, t) * width,
+                .state = states + walked(node, x, n, t) * h,
+                .state_before = before < 0 ? zeros : states + walked(node, x, n, before) * h,
                 .gy = gy,
-                .gx = out[0] + at * width,
-                .ghidden = ghidden + at * width,
+                .gx = gx,
+                .ghidden = gh,
                 .past = past,
                 .gstate = gstate,
             });
-            for (int64_t j = 0; j < width; j++)
-                for (int64_t k = 0; k < h; k++)
-                    past[k] += ghidden[at * width + j] * in[2][j * h + k];
+            add_product(gx, width, in[1] + at * f, in[2], f, out[0] ? out[0] + at * f : NULL,
+                        out[1], out[3]);
+            add_product(gh, width, y_before, in[3], h, past, out[2], out[4]);
         }
     }
-    if (out[1])
-        memcpy(out[1], ghidden, (size_t)shape_count(x) * sizeof *ghidden);
-    free(zeros), free(gy), free(past), free(gstate), free(ghidden);
-}
-
-void ref_shift(const struct node *node, double *const *in, double *const *out,
-               const struct step *step)
-{
-    (void)step;
-    const struct shift_attr *attr = node->attr;
-    const struct shape *x = &node->in[0]->shape;
-    int64_t row = x->dim[2];
-    for (int64_t i = 0; i < shape_count(x); i++) {
-        int64_t from = i / row % x->dim[1] - attr->by;
-        out[0][i] = from < 0 || from >= x->dim[1] ? 0 : in[0][i - attr->by * row];
-    }
+    free(zeros), free(gy), free(past), free(gstate), free(gx), free(gh);
+    free_pass(&pass);
 }

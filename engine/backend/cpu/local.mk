@@ -35,12 +35,14 @@ engine_libengine_a_SOURCES += \
 	%D%/recurrent.c \
 	%D%/recurrent_cells.c \
 	%D%/recurrent_cells.h \
+	%D%/recurrent_grad.c \
+	%D%/recurrent_walk.c \
+	%D%/recurrent_walk.h \
 	%D%/relu.c \
 	%D%/reorder.c \
 	%D%/rmsprop.c \
 	%D%/select_last.c \
 	%D%/sgd.c \
-	%D%/shift.c \
 	%D%/softmax.c \
 	%D%/statistics.c \
 	%D%/status.c \

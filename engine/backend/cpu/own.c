@@ -65,7 +65,7 @@ int own_query_elementwise(const struct node *node, const struct layout *const *i
     for (int i = 0; i < node->n_in; i++)
         if (common->block == 1 && in[i]->block != 1)
             common = in[i];
-    struct kernel_choice choice = {.impl = "own", .inplace = {0, -1, -1, -1}};
+    struct kernel_choice choice = {.impl = "own", .inplace = {0, -1, -1, -1, -1}};
     for (int i = 0; i < node->n_in; i++)
         choice.in[i] = common;
     choice.out[0] = common;
