@@ -64,6 +64,7 @@ struct job_segments { /* of layers, for activation checkpointing */
     size_t n;
 };
 
+enum precision { PRECISION_FP32, PRECISION_BF16 };
 enum accumulate_reduction { ACCUMULATE_MEAN, ACCUMULATE_SUM };
 
 enum train_mode { MODE_TRAIN, MODE_EVALUATE, MODE_PREDICT };
@@ -75,6 +76,7 @@ struct job_train {
     int64_t seed;
     int64_t accumulate; /* batches an optimizer step */
     enum accumulate_reduction accumulate_reduction;
+    enum precision precision;
     double clip_grad_norm; /* 0: gradients are not clipped */
     struct job_segments checkpoint_activations;
     int64_t log_every;               /* steps; default 1 */

@@ -86,6 +86,10 @@ struct backend {
     const struct kernel *const *kernels;
     size_t n_kernels;
 
+    /* Whether this machine's devices compute in it. Errors: ERR_JOB_UNSUPPORTED at
+     * /train/precision, saying what they lack. */
+    int (*check_precision)(enum precision precision, struct err *err);
+
     const struct layout *(*layout_plain)(struct arena *arena, const struct shape *shape,
                                          enum dtype dtype); /* NULL without memory */
     size_t (*layout_bytes)(const struct layout *layout);

@@ -226,30 +226,38 @@ struct value *build_gradient(struct build *build, const struct value *parameter,
     return gradient == NULL ? NULL : autograd_gradient(build, gradient, err);
 }
 
-struct node *build_node(struct build *build, const char *op, enum phase phase, const void *attr,
-                        size_t attr_size, struct err *err)
+int build_append(struct build *build, struct node *node, struct err *err)
 {
     struct graph *graph = build->graph;
     struct node **nodes = arena_grow(graph->arena, graph->nodes, graph->n_nodes,
                                      &graph->nodes_capacity, sizeof(struct node *));
-    if (nodes == NULL)
-        return nomem(err);
+    if (nodes == NULL) {
+        nomem(err);
+        return ERR_NOMEM;
+    }
     graph->nodes = nodes;
+    node->id = (int)graph->n_nodes;
+    graph->nodes[graph->n_nodes++] = node;
+    return 0;
+}
+
+struct node *build_node(struct build *build, const char *op, enum phase phase, const void *attr,
+                        size_t attr_size, struct err *err)
+{
+    struct graph *graph = build->graph;
     struct node *node = arena_alloc(graph->arena, sizeof *node);
     void *copy = attr == NULL ? NULL : arena_alloc(graph->arena, attr_size);
     if (node == NULL || (attr != NULL && copy == NULL))
         return nomem(err);
     if (attr != NULL)
         memcpy(copy, attr, attr_size);
-    *node = (struct node){.id = (int)graph->n_nodes,
-                          .op = op_find(build->ops, op),
+    *node = (struct node){.op = op_find(build->ops, op),
                           .attr = copy,
                           .name = build->name,
                           .layer = build->layer,
                           .phase = phase};
     assert(node->op != NULL);
-    graph->nodes[graph->n_nodes++] = node;
-    return node;
+    return build_append(build, node, err) == 0 ? node : NULL;
 }
 
 void build_in(struct node *node, struct value *value)

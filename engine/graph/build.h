@@ -29,6 +29,8 @@ struct build {
 
 /* The value of a variable in this graph, made when it is first asked for. */
 struct value *build_variable(struct build *build, int variable, struct err *err);
+/* Puts a node behind the graph's last. */
+int build_append(struct build *build, struct node *node, struct err *err);
 /* A new value; `name` outlives the graph. Errors: also ERR_MODEL_SHAPE (too large). */
 struct value *build_value(struct build *build, enum value_kind kind, const char *name,
                           struct shape shape, enum dtype dtype, struct err *err);
@@ -64,6 +66,10 @@ int recompute_cut(struct build *build, struct segments *ret_segments, struct err
 int recompute_segment(struct build *build, struct segments *segments, size_t i, struct err *err);
 /* Removes recomputed nodes that backward does not need after all. */
 int recompute_prune(struct build *build, struct err *err);
+
+/* precision.c: gives each value of a finished graph its type, with casts between, where
+ * train.precision is bf16. */
+int precision_lower(struct build *build, struct err *err);
 
 /* prune.c: keeps the nodes that `is_root` names and those that they depend on. */
 int prune(struct graph *graph, bool (*is_root)(const struct graph *graph, const struct node *node),

@@ -2,7 +2,8 @@
  *
  *     F fc linear(data, fc.weight, fc.bias) -> %4 [2, 3]
  *
- * is the forward node of layer fc; «-» stands for what is absent. */
+ * is the forward node of layer fc; «-» stands for what is absent; behind a shape stands the type,
+ * where it is BF16. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,7 +37,8 @@ static void print_node(FILE *out, const struct node *node)
         fputs(i == 0 ? " -> " : ", ", out);
         print_value(out, node->out[i]);
         if (node->out[i] != NULL && node->out[i]->kind == VALUE_ACTIVATION)
-            fprintf(out, " %s", shape_format(&node->out[i]->shape, text));
+            fprintf(out, " %s%s", shape_format(&node->out[i]->shape, text),
+                    node->out[i]->dtype == DTYPE_BF16 ? " BF16" : "");
     }
     fputs("\n", out);
 }

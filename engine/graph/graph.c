@@ -85,6 +85,8 @@ int graph_build(const struct model *model, const struct op_registry *ops,
         rc = err_set(err, ERR_NOMEM, "no memory for the model's graph");
     if (rc == 0)
         rc = build_all(&build, err);
+    if (rc == 0 && model->job->train.precision == PRECISION_BF16)
+        rc = precision_lower(&build, err);
     if (rc != 0)
         graph_free(graph);
     else

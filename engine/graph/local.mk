@@ -11,6 +11,7 @@ engine_libengine_a_SOURCES += \
 	%D%/model.h \
 	%D%/op.c \
 	%D%/op.h \
+	%D%/precision.c \
 	%D%/prune.c \
 	%D%/record.c \
 	%D%/recompute.c \

@@ -7,6 +7,16 @@
 /* The graph under construction, as a layer's build function sees it. */
 struct build;
 
+/* In which type an op runs where the job's precision is low (bf16): precision.c. */
+enum low_rule {
+    LOW_NEVER,    /* wants F32 */
+    LOW_ALWAYS,   /* computes in low precision, its sums in F32: products */
+    LOW_AS_FIRST, /* keeps the type in which in[0] comes */
+    LOW_IF_ALL,   /* the same of several inputs; F32 where one of them is, as PyTorch promotes */
+};
+
+enum { LOW_EVERY = (1u << NODE_MAX_IN) - 1 };
+
 struct op_def {
     const char *name; /* "conv2d"; a backend's kernel carries the same */
 
@@ -34,6 +44,11 @@ struct op_def {
     bool shared;      /* replicas run it together, each in its turn of one order: those that rest
                          too; an input that is an activation is absent then, and stands for zeros */
     bool kept;        /* its outputs are never made a second time */
+    struct {
+        enum low_rule rule;
+        unsigned in, out; /* bit i: in[i], out[i] is low when the op is; the others (a norm's
+                             statistics and parameters, gradients of parameters) stay F32 */
+    } low;
 };
 
 /* A loss, the last op of forward. */

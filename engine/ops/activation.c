@@ -63,11 +63,15 @@ static int tanh_grad(struct build *build, const struct node *node, struct value 
     return grad_unary(build, node, "tanh_grad", node->out[0], out_grad[0], in_grad, err);
 }
 
-const struct op_def op_gelu = {.name = "gelu", .build = gelu_build, .grad = gelu_grad};
-const struct op_def op_gelu_grad = {.name = "gelu_grad"};
-const struct op_def op_silu = {.name = "silu", .build = silu_build, .grad = silu_grad};
-const struct op_def op_silu_grad = {.name = "silu_grad"};
-const struct op_def op_sigmoid = {.name = "sigmoid", .build = sigmoid_build, .grad = sigmoid_grad};
-const struct op_def op_sigmoid_grad = {.name = "sigmoid_grad"};
-const struct op_def op_tanh = {.name = "tanh", .build = tanh_build, .grad = tanh_grad};
-const struct op_def op_tanh_grad = {.name = "tanh_grad"};
+const struct op_def op_gelu = {
+    .name = "gelu", .build = gelu_build, .grad = gelu_grad, .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_gelu_grad = {.name = "gelu_grad", .low = {LOW_AS_FIRST, 3, 1}};
+const struct op_def op_silu = {
+    .name = "silu", .build = silu_build, .grad = silu_grad, .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_silu_grad = {.name = "silu_grad", .low = {LOW_AS_FIRST, 3, 1}};
+const struct op_def op_sigmoid = {
+    .name = "sigmoid", .build = sigmoid_build, .grad = sigmoid_grad, .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_sigmoid_grad = {.name = "sigmoid_grad", .low = {LOW_AS_FIRST, 3, 1}};
+const struct op_def op_tanh = {
+    .name = "tanh", .build = tanh_build, .grad = tanh_grad, .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_tanh_grad = {.name = "tanh_grad", .low = {LOW_AS_FIRST, 3, 1}};

@@ -28,6 +28,9 @@ static int pool_grad(struct build *build, const struct node *node, struct value 
     return grad_unary(build, node, "adaptive_avg_pool2d_grad", out_grad[0], NULL, in_grad, err);
 }
 
-const struct op_def op_adaptive_avg_pool2d = {
-    .name = "adaptive_avg_pool2d", .build = pool_build, .grad = pool_grad};
-const struct op_def op_adaptive_avg_pool2d_grad = {.name = "adaptive_avg_pool2d_grad"};
+const struct op_def op_adaptive_avg_pool2d = {.name = "adaptive_avg_pool2d",
+                                              .build = pool_build,
+                                              .grad = pool_grad,
+                                              .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_adaptive_avg_pool2d_grad = {.name = "adaptive_avg_pool2d_grad",
+                                                   .low = {LOW_AS_FIRST, 1, 1}};

@@ -20,4 +20,5 @@ static int add_grad(struct build *build, const struct node *node, struct value *
     return 0;
 }
 
-const struct op_def op_add = {.name = "add", .build = add_build, .grad = add_grad};
+const struct op_def op_add = {
+    .name = "add", .build = add_build, .grad = add_grad, .low = {LOW_IF_ALL, LOW_EVERY, 1}};

@@ -43,6 +43,8 @@ static int avg_pool2d_grad(struct build *build, const struct node *node,
     return grad_unary(build, node, "avg_pool2d_grad", out_grad[0], NULL, in_grad, err);
 }
 
-const struct op_def op_avg_pool2d = {
-    .name = "avg_pool2d", .build = avg_pool2d_build, .grad = avg_pool2d_grad};
-const struct op_def op_avg_pool2d_grad = {.name = "avg_pool2d_grad"};
+const struct op_def op_avg_pool2d = {.name = "avg_pool2d",
+                                     .build = avg_pool2d_build,
+                                     .grad = avg_pool2d_grad,
+                                     .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_avg_pool2d_grad = {.name = "avg_pool2d_grad", .low = {LOW_AS_FIRST, 1, 1}};

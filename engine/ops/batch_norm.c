@@ -120,7 +120,9 @@ static int batch_norm_grad(struct build *build, const struct node *node,
 const struct op_def op_batch_norm = {.name = "batch_norm",
                                      .build = batch_norm_build,
                                      .grad = batch_norm_grad,
-                                     .mutates = 1u << 3 | 1u << 4 | 1u << 5};
+                                     .mutates = 1u << 3 | 1u << 4 | 1u << 5,
+                                     .low = {LOW_AS_FIRST, 1, 1}};
 const struct op_def op_batch_norm_eval = {.name = "batch_norm_eval",
-                                          .grad = batch_norm_synchronized_grad};
-const struct op_def op_batch_norm_grad = {.name = "batch_norm_grad"};
+                                          .grad = batch_norm_synchronized_grad,
+                                          .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_batch_norm_grad = {.name = "batch_norm_grad", .low = {LOW_AS_FIRST, 3, 1}};

@@ -62,5 +62,6 @@ static int cat_grad(struct build *build, const struct node *node, struct value *
     return 0;
 }
 
-const struct op_def op_cat = {.name = "cat", .build = cat_build, .grad = cat_grad};
-const struct op_def op_slice = {.name = "slice"};
+const struct op_def op_cat = {
+    .name = "cat", .build = cat_build, .grad = cat_grad, .low = {LOW_IF_ALL, LOW_EVERY, 1}};
+const struct op_def op_slice = {.name = "slice", .low = {LOW_AS_FIRST, 1, 1}};

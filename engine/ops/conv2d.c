@@ -118,8 +118,12 @@ static double weight_grad_flops(const struct node *node)
     return product_flops(&node->out[0]->shape, &node->in[1]->shape);
 }
 
-const struct op_def op_conv2d = {
-    .name = "conv2d", .build = conv2d_build, .grad = conv2d_grad, .flops = conv2d_flops};
-const struct op_def op_conv2d_input_grad = {.name = "conv2d_input_grad", .flops = input_grad_flops};
-const struct op_def op_conv2d_weight_grad = {.name = "conv2d_weight_grad",
-                                             .flops = weight_grad_flops};
+const struct op_def op_conv2d = {.name = "conv2d",
+                                 .build = conv2d_build,
+                                 .grad = conv2d_grad,
+                                 .flops = conv2d_flops,
+                                 .low = {LOW_ALWAYS, 3, 1}};
+const struct op_def op_conv2d_input_grad = {
+    .name = "conv2d_input_grad", .flops = input_grad_flops, .low = {LOW_ALWAYS, 3, 1}};
+const struct op_def op_conv2d_weight_grad = {
+    .name = "conv2d_weight_grad", .flops = weight_grad_flops, .low = {LOW_ALWAYS, 3, 0}};

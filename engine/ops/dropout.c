@@ -27,5 +27,6 @@ static int dropout_grad(struct build *build, const struct node *node, struct val
     return grad_unary(build, node, "dropout_grad", out_grad[0], NULL, in_grad, err);
 }
 
-const struct op_def op_dropout = {.name = "dropout", .build = dropout_build, .grad = dropout_grad};
-const struct op_def op_dropout_grad = {.name = "dropout_grad"};
+const struct op_def op_dropout = {
+    .name = "dropout", .build = dropout_build, .grad = dropout_grad, .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_dropout_grad = {.name = "dropout_grad", .low = {LOW_AS_FIRST, 1, 1}};

@@ -72,6 +72,8 @@ static int layer_norm_grad(struct build *build, const struct node *node,
     return grad_norm(build, node, "layer_norm_grad", out_grad[0], in_grad, err);
 }
 
-const struct op_def op_layer_norm = {
-    .name = "layer_norm", .build = layer_norm_build, .grad = layer_norm_grad};
-const struct op_def op_layer_norm_grad = {.name = "layer_norm_grad"};
+const struct op_def op_layer_norm = {.name = "layer_norm",
+                                     .build = layer_norm_build,
+                                     .grad = layer_norm_grad,
+                                     .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_layer_norm_grad = {.name = "layer_norm_grad", .low = {LOW_AS_FIRST, 3, 1}};

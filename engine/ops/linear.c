@@ -74,8 +74,12 @@ static double weight_grad_flops(const struct node *node)
     return product_flops(&node->out[0]->shape, &node->in[0]->shape);
 }
 
-const struct op_def op_linear = {
-    .name = "linear", .build = linear_build, .grad = linear_grad, .flops = linear_flops};
-const struct op_def op_linear_input_grad = {.name = "linear_input_grad", .flops = linear_flops};
-const struct op_def op_linear_weight_grad = {.name = "linear_weight_grad",
-                                             .flops = weight_grad_flops};
+const struct op_def op_linear = {.name = "linear",
+                                 .build = linear_build,
+                                 .grad = linear_grad,
+                                 .flops = linear_flops,
+                                 .low = {LOW_ALWAYS, 3, 1}};
+const struct op_def op_linear_input_grad = {
+    .name = "linear_input_grad", .flops = linear_flops, .low = {LOW_ALWAYS, 3, 1}};
+const struct op_def op_linear_weight_grad = {
+    .name = "linear_weight_grad", .flops = weight_grad_flops, .low = {LOW_ALWAYS, 3, 0}};

@@ -60,6 +60,8 @@ static int max_pool2d_grad(struct build *build, const struct node *node,
     return grad_unary(build, node, "max_pool2d_grad", out_grad[0], node->out[1], in_grad, err);
 }
 
-const struct op_def op_max_pool2d = {
-    .name = "max_pool2d", .build = max_pool2d_build, .grad = max_pool2d_grad};
-const struct op_def op_max_pool2d_grad = {.name = "max_pool2d_grad"};
+const struct op_def op_max_pool2d = {.name = "max_pool2d",
+                                     .build = max_pool2d_build,
+                                     .grad = max_pool2d_grad,
+                                     .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_max_pool2d_grad = {.name = "max_pool2d_grad", .low = {LOW_AS_FIRST, 1, 1}};

@@ -29,4 +29,5 @@ static int mul_grad(struct build *build, const struct node *node, struct value *
     return 0;
 }
 
-const struct op_def op_mul = {.name = "mul", .build = mul_build, .grad = mul_grad};
+const struct op_def op_mul = {
+    .name = "mul", .build = mul_build, .grad = mul_grad, .low = {LOW_IF_ALL, LOW_EVERY, 1}};

@@ -21,5 +21,6 @@ static int relu_grad(struct build *build, const struct node *node, struct value 
     return grad_unary(build, node, "relu_grad", node->out[0], out_grad[0], in_grad, err);
 }
 
-const struct op_def op_relu = {.name = "relu", .build = relu_build, .grad = relu_grad};
-const struct op_def op_relu_grad = {.name = "relu_grad"};
+const struct op_def op_relu = {
+    .name = "relu", .build = relu_build, .grad = relu_grad, .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_relu_grad = {.name = "relu_grad", .low = {LOW_AS_FIRST, 3, 1}};

@@ -89,5 +89,8 @@ static int reshape_grad(struct build *build, const struct node *node, struct val
     return grad_unary(build, node, "reshape", out_grad[0], NULL, in_grad, err);
 }
 
-const struct op_def op_reshape = {
-    .name = "reshape", .build = reshape_build, .grad = reshape_grad, .view = true};
+const struct op_def op_reshape = {.name = "reshape",
+                                  .build = reshape_build,
+                                  .grad = reshape_grad,
+                                  .view = true,
+                                  .low = {LOW_AS_FIRST, 1, 1}};

@@ -33,6 +33,8 @@ static int select_last_grad(struct build *build, const struct node *node,
     return grad_unary(build, node, "select_last_grad", out_grad[0], node->in[1], in_grad, err);
 }
 
-const struct op_def op_select_last = {
-    .name = "select_last", .build = select_last_build, .grad = select_last_grad};
-const struct op_def op_select_last_grad = {.name = "select_last_grad"};
+const struct op_def op_select_last = {.name = "select_last",
+                                      .build = select_last_build,
+                                      .grad = select_last_grad,
+                                      .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_select_last_grad = {.name = "select_last_grad", .low = {LOW_AS_FIRST, 1, 1}};

@@ -95,7 +95,9 @@ int prepare(const struct trainer_config *config, struct prepared *ret_prepared, 
     const struct job *job = config->job;
     struct prepared *prepared = ret_prepared;
     *prepared = (struct prepared){.model = NULL};
-    int rc = model_build(job, &op_registry, &prepared->model, err);
+    int rc = config->backend->check_precision(job->train.precision, err);
+    if (rc == 0)
+        rc = model_build(job, &op_registry, &prepared->model, err);
     if (rc == 0)
         rc = open_data(job, prepared, err);
     if (rc == 0 && prepared->train != NULL)

@@ -39,7 +39,7 @@ START_TEST(grids)
     const struct layout_row *row = &layout_rows[_i];
     struct arena *arena = arena_new();
     struct shape shape = SHAPE(2, 20, 3, 5);
-    const struct layout *layout = layout_blocked(arena, &shape, row->block);
+    const struct layout *layout = layout_blocked(arena, &shape, DTYPE_F32, row->block);
     char name[64];
     ck_assert_str_eq(backend_cpu.layout_name(layout, name), row->name);
     ck_assert_uint_eq(backend_cpu.layout_bytes(layout), row->bytes);
@@ -49,7 +49,7 @@ START_TEST(grids)
     ck_assert_int_eq(grid.channels, 20);
     ck_assert_int_eq(grid_count(&grid) * 4, (int64_t)row->bytes);
     for (int i = 0; i < 4; i++) {
-        const struct layout *other = layout_blocked(arena, &shape, layout_rows[i].block);
+        const struct layout *other = layout_blocked(arena, &shape, DTYPE_F32, layout_rows[i].block);
         ck_assert_int_eq(backend_cpu.layout_equal(layout, other), i == _i);
     }
     arena_free(arena);

@@ -9,6 +9,7 @@
 #include "engine/base/rng.h"
 #include "engine/base/team.h"
 #include "engine/graph/op.h"
+#include "engine/ops/registry.h"
 #include "tests/lib/oom.h"
 #include "tests/ref/ref.h"
 
@@ -38,6 +39,28 @@ struct bench {
     struct value values[NODE_MAX_IN + NODE_MAX_OUT];
     char name[512];
 };
+
+static bool runs_low(const struct kernel_test *test)
+{
+    const struct op_def *op = op_find(&op_registry, test->op);
+    return kernel_test_low && op->low.rule != LOW_NEVER;
+}
+
+static void lower(struct tensor *tensors, int n, unsigned which)
+{
+    for (int i = 0; i < n; i++)
+        if ((which >> i & 1) != 0 && tensors[i].dtype == DTYPE_F32 && !tensors[i].opaque)
+            tensors[i].dtype = DTYPE_BF16;
+}
+
+static void lower_test(struct kernel_test *test)
+{
+    const struct op_def *op = op_find(&op_registry, test->op);
+    if (!runs_low(test))
+        return;
+    lower(test->in, NODE_MAX_IN, op->low.in);
+    lower(test->out, NODE_MAX_OUT, op->low.out);
+}
 
 static void add_values(struct bench *bench, struct tensor *tensors, int limit, struct value **slots,
                        int *ret_n)
@@ -76,7 +99,28 @@ static int64_t last_dim(const struct shape *shape)
     return shape->dim[shape->rank - 1];
 }
 
-/* Every element is a float (or class number), so that kernel and reference see the same. */
+static double from_bf16(uint16_t bf16)
+{
+    uint32_t bits = (uint32_t)bf16 << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return (double)x;
+}
+
+/* The nearest, of two as near the even one; neither NaN nor infinite. */
+static uint16_t to_bf16(double x)
+{
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    uint16_t below = (uint16_t)(bits >> 16);
+    uint32_t rest = bits & 0xffff;
+    return (uint16_t)(isfinite(x) && (rest > 0x8000 || (rest == 0x8000 && below % 2 == 1))
+                          ? below + 1
+                          : below);
+}
+
+/* Every element is of the tensor's type, so that kernel and reference see the same. */
 static double random_element(const struct kernel_test *test, const struct tensor *tensor, int input,
                              int64_t i)
 {
@@ -109,8 +153,10 @@ static void make_reference_inputs(struct kernel_test *test)
             continue;
         int64_t n = shape_count(&tensor->shape);
         tensor->reference = calloc((size_t)n, sizeof(double));
-        for (int64_t i = 0; i < n; i++)
-            tensor->reference[i] = random_element(test, tensor, k, i);
+        for (int64_t i = 0; i < n; i++) {
+            double x = random_element(test, tensor, k, i);
+            tensor->reference[i] = tensor->dtype == DTYPE_BF16 ? from_bf16(to_bf16(x)) : x;
+        }
     }
 }
 
@@ -119,6 +165,8 @@ static void to_memory(const double *from, enum dtype dtype, int64_t n, void *to)
     for (int64_t i = 0; i < n; i++)
         if (dtype == DTYPE_F32)
             ((float *)to)[i] = (float)from[i];
+        else if (dtype == DTYPE_BF16)
+            ((uint16_t *)to)[i] = to_bf16(from[i]);
         else if (dtype == DTYPE_I64)
             ((int64_t *)to)[i] = (int64_t)from[i];
         else
@@ -127,9 +175,10 @@ static void to_memory(const double *from, enum dtype dtype, int64_t n, void *to)
 
 static double element(const void *memory, enum dtype dtype, int64_t i)
 {
-    return dtype == DTYPE_F32   ? (double)((const float *)memory)[i]
-           : dtype == DTYPE_I64 ? (double)((const int64_t *)memory)[i]
-                                : ((const double *)memory)[i];
+    return dtype == DTYPE_F32    ? (double)((const float *)memory)[i]
+           : dtype == DTYPE_BF16 ? from_bf16(((const uint16_t *)memory)[i])
+           : dtype == DTYPE_I64  ? (double)((const int64_t *)memory)[i]
+                                 : ((const double *)memory)[i];
 }
 
 static void *new_memory(size_t bytes)
@@ -174,7 +223,7 @@ static void instance_free(const struct instance *instance)
 static void *reordered(const void *memory, const struct layout *from, const struct layout *to)
 {
     struct op_def op = {.name = "reorder"};
-    struct value x = {.shape = from->shape}, y = x;
+    struct value x = {.shape = from->shape, .dtype = from->dtype}, y = x;
     struct node node = {.op = &op, .n_in = 1, .n_out = 1, .in = {&x}, .out = {&y}};
     const struct layout *in[NODE_MAX_IN] = {from, to};
     struct kernel_choice choice;
@@ -208,7 +257,7 @@ static void *input_memory(const struct tensor *tensor, const struct layout *want
 }
 
 static void compare(const struct bench *bench, const char *what, int index,
-                    const struct tensor *tensor)
+                    const struct tensor *tensor, double tolerance)
 {
     void *memory = tensor->memory, *plain_memory = NULL;
     if (!layout_equal(tensor->layout, plain(tensor))) {
@@ -230,7 +279,7 @@ static void compare(const struct bench *bench, const char *what, int index,
         largest = fmax(largest, fabs(b));
         worst = fmax(worst, fabs(a - b));
     }
-    ck_assert_msg(worst <= 1e-5 * largest || worst < 1e-30, "%s: %s %d: off by %g of %g",
+    ck_assert_msg(worst <= tolerance * largest || worst < 1e-30, "%s: %s %d: off by %g of %g",
                   bench->name, what, index, worst, largest);
     free(plain_memory);
 }
@@ -244,10 +293,11 @@ static void arrive(const struct bench *bench, const struct kernel_test *test,
         if (tensor->fill == FILL_ABSENT)
             continue;
         bool blocked = test->arrival_block && tensor->shape.rank == 4 && !tensor->variable &&
-                       tensor->dtype == DTYPE_F32;
+                       layout_data_type(tensor->dtype) != dnnl_data_type_undef;
         ret[k] = tensor->layout ? tensor->layout
-                 : blocked      ? layout_blocked(arena, &tensor->shape, test->arrival_block)
-                                : plain(tensor);
+                 : blocked
+                     ? layout_blocked(arena, &tensor->shape, tensor->dtype, test->arrival_block)
+                     : plain(tensor);
     }
 }
 
@@ -305,6 +355,8 @@ static void run_reference(const struct bench *bench, struct kernel_test *test)
 void kernel_test_run(struct kernel_test *test)
 {
     struct bench bench;
+    double tolerance = runs_low(test) ? 2e-2 : 1e-5;
+    lower_test(test);
     make_node(&bench, test);
     make_reference_inputs(test);
     const struct kernel *kernel = backend_kernel(&backend_cpu, test->op);
@@ -330,7 +382,7 @@ void kernel_test_run(struct kernel_test *test)
                       "%s: output %d: two runs differ", bench.name, k);
         free(out[1][k]);
         if (!tensor->opaque)
-            compare(&bench, "output", k, tensor);
+            compare(&bench, "output", k, tensor, tolerance);
     }
     for (int k = 0; k < NODE_MAX_IN; k++) {
         struct tensor *tensor = &test->in[k];
@@ -339,10 +391,15 @@ void kernel_test_run(struct kernel_test *test)
         struct tensor after = *tensor;
         after.memory = in[0][k];
         after.layout = choice.in[k];
-        compare(&bench, "input", k, &after);
+        compare(&bench, "input", k, &after, tolerance);
     }
     free_inputs(test, in[0]);
     free_inputs(test, in[1]);
+}
+
+double kernel_test_element(const struct tensor *tensor, int64_t i)
+{
+    return element(tensor->memory, tensor->dtype, i);
 }
 
 void kernel_test_done(struct kernel_test *test)
@@ -376,6 +433,7 @@ static int query_and_create(const struct bench *bench, const struct kernel *kern
 void kernel_test_allocations(struct kernel_test *test)
 {
     struct bench bench;
+    lower_test(test);
     make_node(&bench, test);
     const struct kernel *kernel = backend_kernel(&backend_cpu, test->op);
     const struct layout *arrival[NODE_MAX_IN] = {0};
@@ -398,6 +456,8 @@ const int64_t kernel_test_blocks[KERNEL_TEST_ARRIVALS] = {0, 16, 8};
 
 void kernel_test_arrivals(const struct kernel_test *test)
 {
+    if (kernel_test_low && !runs_low(test))
+        return; /* the program that is not low has it */
     for (int i = 0; i < KERNEL_TEST_ARRIVALS; i++) {
         struct kernel_test one = *test;
         one.arrival_block = kernel_test_blocks[i];
@@ -431,8 +491,21 @@ static void setup_two(void)
     open_device(2);
 }
 
+static bool bf16_here(void)
+{
+    struct err err = ERR_INIT;
+    return backend_cpu.check_precision(PRECISION_BF16, &err) == 0;
+}
+
 int kernel_test_main(const char *name, const TTest *const *tests, int n)
 {
+    if (kernel_test_low && !bf16_here()) {
+        const char *skipped[64];
+        ck_assert_int_le(n, ROWS(skipped));
+        for (int i = 0; i < n; i++)
+            skipped[i] = tests[i]->name;
+        return checks_skip(skipped, (size_t)n, "this CPU has no bf16");
+    }
     void (*const setups[])(void) = {setup_one, setup_two};
     const char *const names[] = {"one thread", "two threads"};
     Suite *suite = suite_create(name);

@@ -4,6 +4,10 @@
  * query with the arrival layouts → reorder what the kernel wants otherwise → create → run twice
  * into memory full of NaN → compare: both runs bit for bit, padded channels still zero, and every
  * result within 1e-5 of the reference in max|a-b| / max|b|.
+ *
+ * A program that is linked with kernel_low.c instead of kernel_full.c runs the same tables in bf16:
+ * each op with those operands in BF16 that its row in engine/ops names, within 2e-2. It is skipped
+ * on a CPU that has no bf16.
  */
 #ifndef TESTS_ENGINE_KERNEL_TEST_H
 #define TESTS_ENGINE_KERNEL_TEST_H
@@ -21,10 +25,12 @@ enum fill {
     FILL_ZERO,
 };
 
+extern const bool kernel_test_low; /* kernel_full.c, kernel_low.c */
+
 struct tensor {
     struct shape shape;
     enum fill fill;
-    enum dtype dtype; /* F32 unless said */
+    enum dtype dtype; /* F32 unless said, and BF16 instead where the op runs low */
     int64_t limit;    /* FILL_INDEX, FILL_LENGTH */
     bool variable;    /* always arrives plain */
     bool mutated;     /* an input that is compared afterwards */
@@ -53,6 +59,8 @@ struct tensor kernel_test_mutated(struct shape shape, enum fill fill); /* a vari
 
 /* Runs and compares; the test fails on the first difference, naming the op and its shapes. */
 void kernel_test_run(struct kernel_test *test);
+/* Element i (row-major) of what a run left, plain. */
+double kernel_test_element(const struct tensor *tensor, int64_t i);
 /* Frees what run made. */
 void kernel_test_done(struct kernel_test *test);
 /* Runs and frees once an arrival: plain, blocks of 16 and of 8 channels. */

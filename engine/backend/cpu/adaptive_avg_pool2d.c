@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "engine/backend/cpu/own.h"
-#include "engine/base/team.h"
+#include "engine/backend/cpu/real.h"
 
 struct pool {
     struct grid x, y;
-    float *at_x, *at_y; /* the tensors, or their gradients */
 };
 
 struct bin {
@@ -41,49 +40,37 @@ static void spread(const struct pool *pool, float *plane, float gradient, struct
             plane[(h * pool->x.w + w) * pool->x.block] += part;
 }
 
-static void forward_planes(int64_t begin, int64_t end, void *context)
+static void forward_plane(const void *context, int64_t p, const float *plane, float *out)
 {
+    (void)p;
     const struct pool *pool = context;
     const struct grid *x = &pool->x, *y = &pool->y;
-    for (int64_t p = begin; p < end; p++) {
-        const float *plane = pool->at_x + p * x->h * x->w * x->block;
-        float *out = pool->at_y + p * y->h * y->w * y->block;
-        for (int64_t h = 0; h < y->h; h++)
-            for (int64_t w = 0; w < y->w; w++)
-                for (int64_t c = 0; c < y->block; c++)
-                    *out++ = average(pool, plane + c, bin_of(h, x->h, y->h), bin_of(w, x->w, y->w));
-    }
+    for (int64_t h = 0; h < y->h; h++)
+        for (int64_t w = 0; w < y->w; w++)
+            for (int64_t c = 0; c < y->block; c++)
+                *out++ = average(pool, plane + c, bin_of(h, x->h, y->h), bin_of(w, x->w, y->w));
 }
 
-static void grad_planes(int64_t begin, int64_t end, void *context)
+static void grad_plane(const void *context, int64_t p, const float *gy, float *plane)
 {
+    (void)p;
     const struct pool *pool = context;
     const struct grid *x = &pool->x, *y = &pool->y;
-    for (int64_t p = begin; p < end; p++) {
-        float *plane = pool->at_x + p * x->h * x->w * x->block;
-        const float *gy = pool->at_y + p * y->h * y->w * y->block;
-        memset(plane, 0, (size_t)(x->h * x->w * x->block) * sizeof(float));
-        for (int64_t h = 0; h < y->h; h++)
-            for (int64_t w = 0; w < y->w; w++)
-                for (int64_t c = 0; c < y->block; c++)
-                    spread(pool, plane + c, *gy++, bin_of(h, x->h, y->h), bin_of(w, x->w, y->w));
-    }
-}
-
-static void run_planes(struct pool *pool, void (*planes)(int64_t, int64_t, void *))
-{
-    int64_t plane = pool->x.h * pool->x.w * pool->x.block;
-    team_for(pool->x.n * pool->x.blocks, OWN_GRAIN / plane + 1, planes, pool);
+    memset(plane, 0, (size_t)(x->h * x->w * x->block) * sizeof(float));
+    for (int64_t h = 0; h < y->h; h++)
+        for (int64_t w = 0; w < y->w; w++)
+            for (int64_t c = 0; c < y->block; c++)
+                spread(pool, plane + c, *gy++, bin_of(h, x->h, y->h), bin_of(w, x->w, y->w));
 }
 
 static int forward_run(void *state, const struct kernel_args *args, struct err *err)
 {
     (void)err;
     const struct own *own = state;
-    struct pool pool = {.at_x = args->in[0], .at_y = args->out[0]};
+    struct pool pool;
     layout_grid(own->choice->in[0], &pool.x);
     layout_grid(own->choice->out[0], &pool.y);
-    run_planes(&pool, forward_planes);
+    real_planes_run(own, args, forward_plane, &pool);
     return 0;
 }
 
@@ -91,10 +78,10 @@ static int grad_run(void *state, const struct kernel_args *args, struct err *err
 {
     (void)err;
     const struct own *own = state;
-    struct pool pool = {.at_x = args->out[0], .at_y = args->in[0]};
+    struct pool pool;
     layout_grid(own->choice->out[0], &pool.x);
     layout_grid(own->choice->in[0], &pool.y);
-    run_planes(&pool, grad_planes);
+    real_planes_run(own, args, grad_plane, &pool);
     return 0;
 }
 

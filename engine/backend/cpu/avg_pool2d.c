@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "engine/backend/cpu/own.h"
-#include "engine/backend/cpu/vector.h"
-#include "engine/base/team.h"
+#include "engine/backend/cpu/real.h"
 #include "engine/ops/attr.h"
 
 struct pool {
     const struct avg_pool2d_attr *attr;
     struct grid x, y;
-    float *at_x, *at_y; /* the tensors, or their gradients */
 };
 
 /* A window's rows or columns inside the input, and how many count. */
@@ -71,35 +69,30 @@ VECTOR_CLONES static void scatter(const struct pool *pool, float *plane, struct 
         }
 }
 
-/* Rows of the output, counted over all samples and blocks. */
-static void forward_rows(int64_t begin, int64_t end, void *context)
+static void forward_plane(const void *context, int64_t p, const float *plane, float *out)
 {
+    (void)p;
     const struct pool *pool = context;
     const struct grid *x = &pool->x, *y = &pool->y;
-    for (int64_t r = begin; r < end; r++) {
-        const float *plane = pool->at_x + r / y->h * x->h * x->w * x->block;
-        struct span rows = span_of(pool->attr, 0, r % y->h, x->h);
-        for (int64_t o = 0; o < y->w; o++) {
-            struct span columns = span_of(pool->attr, 1, o, x->w);
-            gather(pool, plane, rows, columns, window_factor(pool->attr, rows, columns),
-                   pool->at_y + (r * y->w + o) * y->block);
-        }
+    for (int64_t i = 0; i < y->h * y->w; i++) {
+        struct span rows = span_of(pool->attr, 0, i / y->w, x->h);
+        struct span columns = span_of(pool->attr, 1, i % y->w, x->w);
+        gather(pool, plane, rows, columns, window_factor(pool->attr, rows, columns),
+               out + i * y->block);
     }
 }
 
-static void grad_planes(int64_t begin, int64_t end, void *context)
+static void grad_plane(const void *context, int64_t p, const float *gy, float *plane)
 {
+    (void)p;
     const struct pool *pool = context;
     const struct grid *x = &pool->x, *y = &pool->y;
-    for (int64_t p = begin; p < end; p++) {
-        float *plane = pool->at_x + p * x->h * x->w * x->block;
-        memset(plane, 0, (size_t)(x->h * x->w * x->block) * sizeof(float));
-        for (int64_t i = 0; i < y->h * y->w; i++) {
-            struct span rows = span_of(pool->attr, 0, i / y->w, x->h);
-            struct span columns = span_of(pool->attr, 1, i % y->w, x->w);
-            scatter(pool, plane, rows, columns, window_factor(pool->attr, rows, columns),
-                    pool->at_y + (p * y->h * y->w + i) * y->block);
-        }
+    memset(plane, 0, (size_t)(x->h * x->w * x->block) * sizeof(float));
+    for (int64_t i = 0; i < y->h * y->w; i++) {
+        struct span rows = span_of(pool->attr, 0, i / y->w, x->h);
+        struct span columns = span_of(pool->attr, 1, i % y->w, x->w);
+        scatter(pool, plane, rows, columns, window_factor(pool->attr, rows, columns),
+                gy + i * y->block);
     }
 }
 
@@ -107,11 +100,10 @@ static int avg_pool2d_run(void *state, const struct kernel_args *args, struct er
 {
     (void)err;
     const struct own *own = state;
-    struct pool pool = {.attr = own->node->attr, .at_x = args->in[0], .at_y = args->out[0]};
+    struct pool pool = {.attr = own->node->attr};
     layout_grid(own->choice->in[0], &pool.x);
     layout_grid(own->choice->out[0], &pool.y);
-    int64_t row = pool.y.w * pool.y.block;
-    team_for(pool.y.n * pool.y.blocks * pool.y.h, OWN_GRAIN / row / 4 + 1, forward_rows, &pool);
+    real_planes_run(own, args, forward_plane, &pool);
     return 0;
 }
 
@@ -119,11 +111,10 @@ static int avg_pool2d_grad_run(void *state, const struct kernel_args *args, stru
 {
     (void)err;
     const struct own *own = state;
-    struct pool pool = {.attr = own->node->attr, .at_x = args->out[0], .at_y = args->in[0]};
+    struct pool pool = {.attr = own->node->attr};
     layout_grid(own->choice->out[0], &pool.x);
     layout_grid(own->choice->in[0], &pool.y);
-    int64_t plane = pool.x.h * pool.x.w * pool.x.block;
-    team_for(pool.x.n * pool.x.blocks, OWN_GRAIN / plane + 1, grad_planes, &pool);
+    real_planes_run(own, args, grad_plane, &pool);
     return 0;
 }
 

@@ -11,9 +11,9 @@
 #include "engine/ops/attr.h"
 
 struct copy {
-    const float *from;
-    float *to;
-    int64_t from_step, to_step, length; /* floats to the next outer index; that are copied */
+    const char *from;
+    char *to;
+    int64_t from_step, to_step, length; /* bytes to the next outer index; that are copied */
 };
 
 static void copy_span(int64_t begin, int64_t end, void *context)
@@ -21,22 +21,22 @@ static void copy_span(int64_t begin, int64_t end, void *context)
     const struct copy *copy = context;
     for (int64_t i = begin; i < end; i++)
         memcpy(copy->to + i * copy->to_step, copy->from + i * copy->from_step,
-               (size_t)copy->length * sizeof(float));
+               (size_t)copy->length);
 }
 
-/* Floats under one index of the dimensions before `dim`. */
-static int64_t run_length(const struct shape *shape, int dim)
+/* Bytes under one index of the dimensions before `dim`. */
+static int64_t run_length(const struct value *value, int dim)
 {
-    int64_t length = 1;
-    for (int i = dim; i < shape->rank; i++)
-        length *= shape->dim[i];
+    int64_t length = (int64_t)dtype_size(value->dtype);
+    for (int i = dim; i < value->shape.rank; i++)
+        length *= value->shape.dim[i];
     return length;
 }
 
-static void copy_runs(const struct shape *part, int dim, struct copy copy)
+static void copy_runs(const struct value *part, int dim, struct copy copy)
 {
     copy.length = run_length(part, dim);
-    team_for(shape_count(part) / copy.length, OWN_GRAIN / copy.length + 1, copy_span, &copy);
+    team_for(run_length(part, 0) / copy.length, 4 * OWN_GRAIN / copy.length + 1, copy_span, &copy);
 }
 
 static int cat_run(void *state, const struct kernel_args *args, struct err *err)
@@ -44,13 +44,13 @@ static int cat_run(void *state, const struct kernel_args *args, struct err *err)
     (void)err;
     const struct own *own = state;
     const struct cat_attr *attr = own->node->attr;
-    const struct shape *whole = &own->node->out[0]->shape;
+    const struct value *whole = own->node->out[0];
     for (int i = 0; i < own->node->n_in; i++) {
-        const struct shape *part = &own->node->in[i]->shape;
+        const struct value *part = own->node->in[i];
         const struct slice_attr *at = &attr->part[i];
         struct copy copy = {
             .from = args->in[i],
-            .to = (float *)args->out[0] + at->begin * run_length(whole, at->dim + 1),
+            .to = (char *)args->out[0] + at->begin * run_length(whole, at->dim + 1),
             .from_step = run_length(part, at->dim),
             .to_step = run_length(whole, at->dim),
         };
@@ -64,9 +64,9 @@ static int slice_run(void *state, const struct kernel_args *args, struct err *er
     (void)err;
     const struct own *own = state;
     const struct slice_attr *at = own->node->attr;
-    const struct shape *whole = &own->node->in[0]->shape, *part = &own->node->out[0]->shape;
+    const struct value *whole = own->node->in[0], *part = own->node->out[0];
     struct copy copy = {
-        .from = (const float *)args->in[0] + at->begin * run_length(whole, at->dim + 1),
+        .from = (const char *)args->in[0] + at->begin * run_length(whole, at->dim + 1),
         .to = args->out[0],
         .from_step = run_length(whole, at->dim),
         .to_step = run_length(part, at->dim),
@@ -95,11 +95,11 @@ static int choose_blocks(const struct node *node, int64_t block, struct arena *a
                          struct kernel_choice *ret_choice, struct err *err)
 {
     for (int i = 0; i < node->n_in; i++) {
-        ret_choice->in[i] = layout_blocked(arena, &node->in[i]->shape, block);
+        ret_choice->in[i] = layout_blocked(arena, &node->in[i]->shape, node->in[i]->dtype, block);
         if (!ret_choice->in[i])
             return err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
     }
-    ret_choice->out[0] = layout_blocked(arena, &node->out[0]->shape, block);
+    ret_choice->out[0] = layout_blocked(arena, &node->out[0]->shape, node->out[0]->dtype, block);
     return ret_choice->out[0] ? 0 : err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
 }
 

@@ -43,13 +43,14 @@ static int conv2d_init(struct conv2d *conv, struct program *program, const struc
         .x = x->shape,
         .y = y->shape,
         .w = weight,
+        .dtype = x->dtype,
         .bias = b != NULL,
         .stride = attr->stride,
         .padding = attr->padding,
         .padding_end = {padding_end(attr, x, w, y, 0), padding_end(attr, x, w, y, 1)},
         .dilation = attr->dilation,
     };
-    conv->weight = layout_plain(program->arena, &weight, DTYPE_F32);
+    conv->weight = layout_plain(program->arena, &weight, w->dtype);
     return conv->weight ? 0 : err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "engine/backend/cpu/isa.h"
 #include "engine/backend/cpu/layout.h"
 #include "engine/backend/cpu/status.h"
 
@@ -90,6 +91,11 @@ static int cpu_copy(struct device *device, void *to, const void *from, size_t by
     return 0;
 }
 
+static int cpu_check_precision(enum precision precision, struct err *err)
+{
+    return isa_check_precision(dnnl_get_effective_cpu_isa(), precision, err);
+}
+
 static const struct kernel *const kernels[] = {
 #define KERNEL(op) &kernel_##op,
 #include "engine/backend/cpu/kernels.def"
@@ -100,6 +106,7 @@ const struct backend backend_cpu = {
     .name = "cpu",
     .kernels = kernels,
     .n_kernels = sizeof kernels / sizeof kernels[0],
+    .check_precision = cpu_check_precision,
     .layout_plain = layout_plain,
     .layout_bytes = layout_bytes,
     .layout_equal = layout_equal,

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "engine/backend/cpu/own.h"
+#include "engine/backend/cpu/real.h"
 #include "engine/base/rng.h"
 #include "engine/base/team.h"
 #include "engine/ops/attr.h"
@@ -14,8 +15,7 @@
 enum { WORDS = 4 };
 
 struct dropout {
-    const float *in;
-    float *out;
+    struct real in, out;
     struct grid grid;
     struct rng_key key;
     uint64_t first_sample;
@@ -41,7 +41,11 @@ static void drop_four(const struct dropout *dropout, int64_t n, int64_t block)
         int64_t at = dropout->grid.block == 1 ? n * dropout->count + e
                                               : element_offset(&dropout->grid, n, e);
         bool keep = words[i] >> 8 >= dropout->threshold; /* rng_uniform(words[i]) >= p */
-        dropout->out[at] = dropout->in[at] * dropout->factor[keep];
+        float x;
+        const float *from = real_load(dropout->in, at, 1, &x);
+        float *to = real_room(dropout->out, at, &x);
+        *to = *from * dropout->factor[keep];
+        real_store(dropout->out, at, 1, to);
     }
 }
 
@@ -61,8 +65,8 @@ static int dropout_run(void *state, const struct kernel_args *args, struct err *
     const struct shape *shape = &own->node->in[0]->shape;
     struct rng_key layer = rng_key(args->step->seed, RNG_DROPOUT, (uint64_t)attr->layer);
     struct dropout dropout = {
-        .in = args->in[0],
-        .out = args->out[0],
+        .in = real_of(args->in[0], own->choice->in[0]),
+        .out = real_of(args->out[0], own->choice->out[0]),
         .key = rng_subkey(layer, (uint64_t)args->step->number),
         .first_sample = (uint64_t)args->step->first_sample,
         .count = shape_count(shape) / shape->dim[0],

@@ -1,49 +1,53 @@
 /* fold.c: add and mul: two or more tensors of one shape, element by element, from left to right. */
 #include "engine/backend/cpu/own.h"
+#include "engine/backend/cpu/real.h"
 #include "engine/base/team.h"
 
 struct fold {
-    void *const *in;
+    struct real in[NODE_MAX_IN], out;
     int n_in;
-    float *out;
     void (*pair)(const float *a, const float *b, float *out, int64_t n);
 };
 
-static void add_pair(const float *a, const float *b, float *out, int64_t n)
+VECTOR_CLONES static void add_pair(const float *a, const float *b, float *out, int64_t n)
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
         out[i] = a[i] + b[i];
 }
 
-static void mul_pair(const float *a, const float *b, float *out, int64_t n)
+VECTOR_CLONES static void mul_pair(const float *a, const float *b, float *out, int64_t n)
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
         out[i] = a[i] * b[i];
 }
 
-/* In pieces that stay in the first-level cache between two tensors. */
-enum { PIECE = 2048 };
-
 static void fold_span(int64_t begin, int64_t end, void *context)
 {
     const struct fold *fold = context;
-    for (int64_t from = begin; from < end; from += PIECE) {
-        int64_t n = from + PIECE < end ? PIECE : end - from;
-        const float *a = (const float *)fold->in[0] + from;
+    float buffer[2][REAL_PIECE];
+    for (int64_t from = begin; from < end; from += REAL_PIECE) {
+        int64_t n = from + REAL_PIECE < end ? REAL_PIECE : end - from;
+        const float *a = real_load(fold->in[0], from, n, buffer[0]);
+        float *out = real_room(fold->out, from, buffer[0]);
         for (int k = 1; k < fold->n_in; k++) {
-            fold->pair(a, (const float *)fold->in[k] + from, fold->out + from, n);
-            a = fold->out + from;
+            fold->pair(a, real_load(fold->in[k], from, n, buffer[1]), out, n);
+            a = out;
         }
+        real_store(fold->out, from, n, out);
     }
 }
 
 static void fold_run(const struct own *own, const struct kernel_args *args,
                      void (*pair)(const float *, const float *, float *, int64_t))
 {
-    struct fold fold = {args->in, own->node->n_in, args->out[0], pair};
-    team_for((int64_t)(own->choice->out[0]->bytes / sizeof(float)), OWN_GRAIN, fold_span, &fold);
+    const struct layout *layout = own->choice->out[0];
+    struct fold fold = {
+        .out = real_of(args->out[0], layout), .n_in = own->node->n_in, .pair = pair};
+    for (int i = 0; i < fold.n_in; i++)
+        fold.in[i] = real_of(args->in[i], layout);
+    team_for(layout_count(layout), OWN_GRAIN, fold_span, &fold);
 }
 
 static int add_run(void *state, const struct kernel_args *args, struct err *err)

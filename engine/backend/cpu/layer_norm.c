@@ -21,7 +21,7 @@ static const struct layout *rows(struct program *program, int64_t *ret_n)
     for (int i = x->rank - attr->dims; i < x->rank; i++)
         row *= x->dim[i];
     *ret_n = shape_count(x) / row;
-    return layout_plain(program->arena, &SHAPE(*ret_n, row), DTYPE_F32);
+    return layout_plain(program->arena, &SHAPE(*ret_n, row), program->node->in[X]->dtype);
 }
 
 /* The call of that kind, with every input and output of the node plain. */

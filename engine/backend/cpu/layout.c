@@ -10,13 +10,25 @@ static const dnnl_format_tag_t plain_tags[LIMIT_RANK + 1] = {
     dnnl_format_tag_undef, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde, dnnl_abcdef,
 };
 
+dnnl_data_type_t layout_data_type(enum dtype dtype)
+{
+    static const dnnl_data_type_t types[DTYPE_COUNT] = {
+        [DTYPE_F32] = dnnl_f32, [DTYPE_BF16] = dnnl_bf16};
+    return types[dtype];
+}
+
+int64_t layout_count(const struct layout *layout)
+{
+    return (int64_t)(layout->bytes / dtype_size(layout->dtype));
+}
+
 static bool memory_init(dnnl_memory_desc_t *memory, const struct shape *shape,
-                        dnnl_format_tag_t tag)
+                        dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
     dnnl_dims_t dims = {0};
     for (int i = 0; i < shape->rank; i++)
         dims[i] = shape->dim[i];
-    return dnnl_memory_desc_init_by_tag(memory, shape->rank, dims, dnnl_f32, tag) == dnnl_success;
+    return dnnl_memory_desc_init_by_tag(memory, shape->rank, dims, type, tag) == dnnl_success;
 }
 
 const struct layout *layout_plain(struct arena *arena, const struct shape *shape, enum dtype dtype)
@@ -29,9 +41,9 @@ const struct layout *layout_plain(struct arena *arena, const struct shape *shape
     layout->dtype = dtype;
     layout->block = 1;
     layout->bytes = (size_t)shape_count(shape) * dtype_size(dtype);
-    if (dtype == DTYPE_F32) {
+    if (layout_data_type(dtype)) {
         const struct shape *ranked = shape->rank ? shape : &one;
-        memory_init(&layout->memory, ranked, plain_tags[ranked->rank]);
+        memory_init(&layout->memory, ranked, layout_data_type(dtype), plain_tags[ranked->rank]);
     }
     return layout;
 }
@@ -66,7 +78,8 @@ static int64_t find_block(const dnnl_memory_desc_t *memory, const struct shape *
     };
     for (size_t i = 0; i < sizeof family / sizeof family[0]; i++) {
         dnnl_memory_desc_t member;
-        if (family[i].rank == shape->rank && memory_init(&member, shape, family[i].tag) &&
+        if (family[i].rank == shape->rank &&
+            memory_init(&member, shape, memory->data_type, family[i].tag) &&
             dnnl_memory_desc_equal(&member, memory))
             return family[i].block;
     }
@@ -81,19 +94,30 @@ const struct layout *layout_from_memory(struct arena *arena, const dnnl_memory_d
     layout->shape.rank = memory->ndims;
     for (int i = 0; i < memory->ndims; i++)
         layout->shape.dim[i] = memory->dims[i];
-    layout->dtype = DTYPE_F32;
+    layout->dtype = memory->data_type == dnnl_bf16 ? DTYPE_BF16 : DTYPE_F32;
     layout->memory = *memory;
     layout->bytes = dnnl_memory_desc_get_size(memory);
     layout->block = find_block(memory, &layout->shape);
     return layout;
 }
 
-const struct layout *layout_blocked(struct arena *arena, const struct shape *shape, int64_t block)
+const struct layout *layout_blocked(struct arena *arena, const struct shape *shape,
+                                    enum dtype dtype, int64_t block)
 {
     if (block == 1 || shape->rank != 4)
-        return layout_plain(arena, shape, DTYPE_F32);
+        return layout_plain(arena, shape, dtype);
     dnnl_memory_desc_t memory;
-    memory_init(&memory, shape, block == 16 ? dnnl_aBcd16b : block == 8 ? dnnl_aBcd8b : dnnl_acdb);
+    memory_init(&memory, shape, layout_data_type(dtype),
+                block == 16  ? dnnl_aBcd16b
+                : block == 8 ? dnnl_aBcd8b
+                             : dnnl_acdb);
+    return layout_from_memory(arena, &memory);
+}
+
+const struct layout *layout_cast(struct arena *arena, const struct layout *layout, enum dtype dtype)
+{
+    dnnl_memory_desc_t memory = layout->memory;
+    memory.data_type = layout_data_type(dtype);
     return layout_from_memory(arena, &memory);
 }
 
@@ -109,7 +133,7 @@ bool layout_equal(const struct layout *a, const struct layout *b)
     if (a->dtype != b->dtype || a->bytes != b->bytes || a->block != b->block ||
         !shape_equal(&a->shape, &b->shape))
         return false;
-    return a->dtype != DTYPE_F32 || dnnl_memory_desc_equal(&a->memory, &b->memory);
+    return !layout_data_type(a->dtype) || dnnl_memory_desc_equal(&a->memory, &b->memory);
 }
 
 const char *layout_name(const struct layout *layout, char buf[static 64])

@@ -14,7 +14,7 @@ static const struct layout *rows(struct program *program, const struct value *va
 {
     int64_t columns = value->shape.dim[value->shape.rank - 1];
     struct shape shape = SHAPE(shape_count(&value->shape) / columns, columns);
-    return layout_plain(program->arena, &shape, DTYPE_F32);
+    return layout_plain(program->arena, &shape, value->dtype);
 }
 
 /* The call of that kind, with every input and output of the node plain. */

@@ -18,6 +18,8 @@ engine_libengine_a_SOURCES += \
 	%D%/embedding.c \
 	%D%/fold.c \
 	%D%/gradients.c \
+	%D%/isa.c \
+	%D%/isa.h \
 	%D%/kernels.def \
 	%D%/layer_norm.c \
 	%D%/layout.c \
@@ -32,6 +34,8 @@ engine_libengine_a_SOURCES += \
 	%D%/primitive.h \
 	%D%/program.c \
 	%D%/program.h \
+	%D%/real.c \
+	%D%/real.h \
 	%D%/recurrent.c \
 	%D%/recurrent_cells.c \
 	%D%/recurrent_cells.h \

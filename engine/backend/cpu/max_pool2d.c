@@ -8,14 +8,12 @@
 #include <string.h>
 
 #include "engine/backend/cpu/own.h"
-#include "engine/base/team.h"
+#include "engine/backend/cpu/real.h"
 #include "engine/ops/attr.h"
 
 struct pool {
     const struct max_pool2d_attr *attr;
     struct grid x, y;
-    const float *in;
-    float *out;
     int32_t *pixel; /* or NULL */
 };
 
@@ -88,26 +86,21 @@ static struct best window_best(const struct pool *pool, const float *plane, stru
     return best;
 }
 
-/* Rows of the output, counted over all samples and blocks. */
-static void pool_rows(int64_t begin, int64_t end, void *context)
+static void pool_plane(const void *context, int64_t p, const float *plane, float *out)
 {
     const struct pool *pool = context;
-    int64_t block = pool->x.block;
-    for (int64_t r = begin; r < end; r++) {
-        int64_t p = r / pool->y.h;
-        int64_t real = pool->x.channels - p % pool->x.blocks * block;
-        const float *plane = pool->in + p * pool->x.h * pool->x.w * block;
-        struct window rows = window_of(pool->attr, 0, r % pool->y.h, pool->x.h);
-        for (int64_t ow = 0; ow < pool->y.w; ow++) {
-            struct window columns = window_of(pool->attr, 1, ow, pool->x.w);
-            int64_t at = (r * pool->y.w + ow) * block;
-            for (int64_t c = 0; c < block; c += LANES) {
-                int64_t n = block - c < LANES ? block - c : LANES;
-                struct best best = window_best(pool, plane + c, rows, columns, n, real - c);
-                memcpy(pool->out + at + c, best.value, (size_t)n * sizeof(float));
-                if (pool->pixel)
-                    memcpy(pool->pixel + at + c, best.pixel, (size_t)n * sizeof(int32_t));
-            }
+    int64_t block = pool->x.block, size = pool->y.h * pool->y.w;
+    int64_t real = pool->x.channels - p % pool->x.blocks * block;
+    for (int64_t i = 0; i < size; i++) {
+        struct window rows = window_of(pool->attr, 0, i / pool->y.w, pool->x.h);
+        struct window columns = window_of(pool->attr, 1, i % pool->y.w, pool->x.w);
+        for (int64_t c = 0; c < block; c += LANES) {
+            int64_t n = block - c < LANES ? block - c : LANES;
+            struct best best = window_best(pool, plane + c, rows, columns, n, real - c);
+            memcpy(out + i * block + c, best.value, (size_t)n * sizeof(float));
+            if (pool->pixel)
+                memcpy(pool->pixel + (p * size + i) * block + c, best.pixel,
+                       (size_t)n * sizeof(int32_t));
         }
     }
 }
@@ -118,14 +111,11 @@ static int max_pool2d_run(void *state, const struct kernel_args *args, struct er
     const struct own *own = state;
     struct pool pool = {
         .attr = own->node->attr,
-        .in = args->in[0],
-        .out = args->out[0],
         .pixel = own_out(own->node, 1) ? args->out[1] : NULL,
     };
     layout_grid(own->choice->in[0], &pool.x);
     layout_grid(own->choice->out[0], &pool.y);
-    int64_t row = pool.y.w * pool.y.block;
-    team_for(pool.y.n * pool.y.blocks * pool.y.h, OWN_GRAIN / row / 4 + 1, pool_rows, &pool);
+    real_planes_run(own, args, pool_plane, &pool);
     return 0;
 }
 
@@ -144,54 +134,40 @@ static int max_pool2d_query(const struct node *node, const struct layout *const 
     int64_t block = in[0]->block ? in[0]->block : 1;
     if (in[0]->block)
         choice.in[0] = in[0];
-    choice.out[0] = layout_blocked(arena, &node->out[0]->shape, block);
+    choice.out[0] = layout_blocked(arena, &node->out[0]->shape, node->out[0]->dtype, block);
     if (own_out(node, 1))
         choice.out[1] = layout_private(arena, &node->out[0]->shape, block, sizeof(int32_t));
     if (!choice.out[0] || (own_out(node, 1) && !choice.out[1]))
         return err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
+    choice.scratch_bytes = real_planes_scratch(&choice);
     *ret_choice = choice;
     return 0;
 }
 
 struct pool_grad {
     struct grid x, y;
-    const float *gy;
     const int32_t *pixel;
-    float *gx;
 };
 
-static void grad_plane(const struct pool_grad *pool, int64_t plane)
+static void grad_plane(const void *context, int64_t plane, const float *gy, float *gx)
 {
-    int64_t block = pool->x.block, size = pool->x.h * pool->x.w * block;
-    int64_t n = pool->y.h * pool->y.w, first = plane * n * block;
-    const float *gy = pool->gy + first;
-    const int32_t *pixel = pool->pixel + first;
-    float *gx = pool->gx + plane * size;
-    memset(gx, 0, (size_t)size * sizeof(float));
-    for (int64_t i = 0; i < n * block; i++)
+    const struct pool_grad *pool = context;
+    int64_t block = pool->x.block, n = pool->y.h * pool->y.w * block;
+    const int32_t *pixel = pool->pixel + plane * n;
+    memset(gx, 0, (size_t)(pool->x.h * pool->x.w * block) * sizeof(float));
+    for (int64_t i = 0; i < n; i++)
         if (pixel[i] != NOWHERE)
             gx[pixel[i] * block + i % block] += gy[i];
-}
-
-static void grad_planes(int64_t begin, int64_t end, void *context)
-{
-    for (int64_t plane = begin; plane < end; plane++)
-        grad_plane(context, plane);
 }
 
 static int max_pool2d_grad_run(void *state, const struct kernel_args *args, struct err *err)
 {
     (void)err;
     const struct own *own = state;
-    struct pool_grad pool = {
-        .gy = args->in[0],
-        .pixel = args->in[1],
-        .gx = args->out[0],
-    };
+    struct pool_grad pool = {.pixel = args->in[1]};
     layout_grid(own->choice->in[0], &pool.y);
     layout_grid(own->choice->out[0], &pool.x);
-    int64_t plane = pool.x.h * pool.x.w * pool.x.block;
-    team_for(pool.x.n * pool.x.blocks, OWN_GRAIN / plane + 1, grad_planes, &pool);
+    real_planes_run(own, args, grad_plane, &pool);
     return 0;
 }
 
@@ -204,11 +180,12 @@ static int max_pool2d_grad_query(const struct node *node, const struct layout *c
     int rc = own_query_plain(node, in, arena, &choice, err);
     if (rc)
         return rc;
-    choice.in[0] = layout_blocked(arena, &node->in[0]->shape, in[1]->block);
+    choice.in[0] = layout_blocked(arena, &node->in[0]->shape, node->in[0]->dtype, in[1]->block);
     choice.in[1] = in[1];
-    choice.out[0] = layout_blocked(arena, &node->out[0]->shape, in[1]->block);
+    choice.out[0] = layout_blocked(arena, &node->out[0]->shape, node->out[0]->dtype, in[1]->block);
     if (!choice.in[0] || !choice.out[0])
         return err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
+    choice.scratch_bytes = real_planes_scratch(&choice);
     *ret_choice = choice;
     return 0;
 }

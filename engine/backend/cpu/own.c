@@ -1,6 +1,8 @@
 /* own.c: see own.h. */
 #include "engine/backend/cpu/own.h"
 
+#include "engine/backend/cpu/real.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,10 +98,11 @@ int own_query_resized(const struct node *node, const struct layout *const *in, s
         return rc;
     if (in[0]->block) {
         choice.in[0] = in[0];
-        choice.out[0] = layout_blocked(arena, &node->out[0]->shape, in[0]->block);
+        choice.out[0] = layout_blocked(arena, &node->out[0]->shape, in[0]->dtype, in[0]->block);
     }
     if (!choice.out[0])
         return err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
+    choice.scratch_bytes = real_planes_scratch(&choice);
     *ret_choice = choice;
     return 0;
 }

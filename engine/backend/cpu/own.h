@@ -38,7 +38,8 @@ int own_query_elementwise(const struct node *node, const struct layout *const *i
 int own_query_dense(const struct node *node, const struct layout *const *in, struct arena *arena,
                     struct kernel_choice *ret_choice, struct err *err);
 /* Of a node with one input and one output of other height and width: the output lies as the input
- * comes, in blocks of the same channels. Errors: ERR_NOMEM. */
+ * comes, in blocks of the same channels, and the scratch is real_planes_run's. Errors: ERR_NOMEM.
+ */
 int own_query_resized(const struct node *node, const struct layout *const *in, struct arena *arena,
                       struct kernel_choice *ret_choice, struct err *err);
 

@@ -60,20 +60,23 @@ static int pick(dnnl_engine_t engine, const_dnnl_op_desc_t op, const_dnnl_primit
     return 0;
 }
 
-static dnnl_memory_desc_t any_layout(const struct shape *shape)
+static dnnl_memory_desc_t any_layout(const struct shape *shape, enum dtype dtype)
 {
     dnnl_memory_desc_t memory;
     dnnl_dims_t dims = {0};
     for (int i = 0; i < shape->rank; i++)
         dims[i] = shape->dim[i];
-    dnnl_memory_desc_init_by_tag(&memory, shape->rank, dims, dnnl_f32, dnnl_format_tag_any);
+    dnnl_memory_desc_init_by_tag(&memory, shape->rank, dims, layout_data_type(dtype),
+                                 dnnl_format_tag_any);
     return memory;
 }
 
 static dnnl_status_t convolution_op(dnnl_prop_kind_t kind, const struct convolution *c,
                                     dnnl_convolution_desc_t *ret_op)
 {
-    dnnl_memory_desc_t x = any_layout(&c->x), w = any_layout(&c->w), y = any_layout(&c->y), b;
+    enum dtype w_dtype = kind == dnnl_backward_weights ? DTYPE_F32 : c->dtype;
+    dnnl_memory_desc_t x = any_layout(&c->x, c->dtype), y = any_layout(&c->y, c->dtype);
+    dnnl_memory_desc_t w = any_layout(&c->w, w_dtype), b;
     int64_t channels = c->y.dim[1];
     dnnl_memory_desc_init_by_tag(&b, 1, (dnnl_dims_t){channels}, dnnl_f32, dnnl_a);
     dnnl_dims_t gaps = {c->dilation[0] - 1, c->dilation[1] - 1}; /* oneDNN counts from 0 */
@@ -121,13 +124,15 @@ static dnnl_status_t inner_product_op(dnnl_prop_kind_t kind, const struct inner_
                                       dnnl_inner_product_desc_t *ret_op)
 {
     const dnnl_memory_desc_t *bias = p->b ? &p->b->memory : NULL;
+    dnnl_memory_desc_t w = p->w->memory; /* of forward, also where it is a hint */
+    w.data_type = p->x->memory.data_type;
     if (kind == dnnl_backward_data)
         return dnnl_inner_product_backward_data_desc_init(ret_op, &p->x->memory, &p->w->memory,
                                                           &p->y->memory);
     if (kind == dnnl_backward_weights)
         return dnnl_inner_product_backward_weights_desc_init(ret_op, &p->x->memory, &p->w->memory,
                                                              bias, &p->y->memory);
-    return dnnl_inner_product_forward_desc_init(ret_op, kind, &p->x->memory, &p->w->memory, bias,
+    return dnnl_inner_product_forward_desc_init(ret_op, kind, &p->x->memory, &w, bias,
                                                 &p->y->memory);
 }
 
@@ -157,7 +162,7 @@ static dnnl_memory_desc_t as_image(const struct layout *x)
         return x->memory;
     dnnl_memory_desc_t memory;
     dnnl_dims_t dims = {x->shape.dim[0], x->shape.dim[1], 1, 1};
-    dnnl_memory_desc_init_by_tag(&memory, 4, dims, dnnl_f32, dnnl_nhwc);
+    dnnl_memory_desc_init_by_tag(&memory, 4, dims, x->memory.data_type, dnnl_nhwc);
     return memory;
 }
 

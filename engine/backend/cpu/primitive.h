@@ -14,6 +14,7 @@
 struct convolution {
     struct shape x, y; /* NCHW */
     struct shape w;    /* OIHW, or GOIHW where there are groups */
+    enum dtype dtype;  /* of x, y and w; the gradient of w, and the bias, are F32 */
     bool bias;
     const int64_t *stride, *padding, *dilation; /* [2], PyTorch's */
     dnnl_dims_t padding_end;                    /* [2], behind the last element */
@@ -26,7 +27,8 @@ int primitive_convolution(dnnl_engine_t engine, dnnl_prop_kind_t kind,
                           struct err *err);
 
 struct inner_product {
-    const struct layout *x, *w, *b, *y; /* [N, F], [O, F], [O] or NULL, [N, O] */
+    const struct layout *x, *w, *b, *y; /* [N, F], [O, F], [O] or NULL, [N, O]; the gradient of w,
+                                           and b, are F32 */
 };
 
 int primitive_inner_product(dnnl_engine_t engine, dnnl_prop_kind_t kind,
@@ -34,7 +36,8 @@ int primitive_inner_product(dnnl_engine_t engine, dnnl_prop_kind_t kind,
                             struct err *err);
 
 /* kind: dnnl_forward_training, dnnl_forward_inference (with the given statistics), dnnl_backward,
- * dnnl_backward_data. x and its gradient lie as `x`. */
+ * dnnl_backward_data. x and its gradient lie as `x`; all
+ * that is one number a channel is F32. */
 int primitive_batch_norm(dnnl_engine_t engine, dnnl_prop_kind_t kind, const struct layout *x,
                          double eps, bool affine, dnnl_primitive_desc_t *ret_desc, struct err *err);
 

@@ -1,4 +1,5 @@
-/* reorder.c: the same tensor in another layout: the planner puts it where two kernels disagree. */
+/* reorder.c: the same tensor in another layout (the planner puts it where two kernels disagree) or,
+ * cast, in another type as it lies. */
 #include <stdio.h>
 
 #include "engine/backend/cpu/primitive.h"
@@ -36,5 +37,16 @@ static int reorder_create(struct device *device, const struct node *node,
     return program_create(reorder_build, device, node, in, ret_state, err);
 }
 
+static int cast_query(const struct node *node, const struct layout *const *in, struct arena *arena,
+                      struct kernel_choice *ret_choice, struct err *err)
+{
+    const struct layout *both[] = {in[0], layout_cast(arena, in[0], node->out[0]->dtype)};
+    if (!both[1])
+        return err_set(err, ERR_NOMEM, "no memory for a kernel's layouts");
+    return program_query(reorder_build, node, both, arena, ret_choice, err);
+}
+
+const struct kernel kernel_cast = {"cast", cast_query, reorder_create, program_run,
+                                   program_destroy};
 const struct kernel kernel_reorder = {"reorder", reorder_query, reorder_create, program_run,
                                       program_destroy};

@@ -16,19 +16,25 @@ static int last_step(const int64_t *lengths, int64_t i, int64_t steps, const str
     return 0;
 }
 
+/* Bytes of a step of a sample of x [N, T, …]. */
+static int64_t step_bytes(const struct value *x)
+{
+    return shape_count(&x->shape) / x->shape.dim[0] / x->shape.dim[1] *
+           (int64_t)dtype_size(x->dtype);
+}
+
 static int select_last_run(void *state, const struct kernel_args *args, struct err *err)
 {
     const struct own *own = state;
     const struct shape *x = &own->node->in[0]->shape;
     const int64_t *lengths = own_in(own->node, 1) ? args->in[1] : NULL;
-    int64_t size = shape_count(x) / x->dim[0] / x->dim[1], last = 0;
+    int64_t size = step_bytes(own->node->in[0]), last = 0;
     for (int64_t i = 0; i < x->dim[0]; i++) {
         int rc = last_step(lengths, i, x->dim[1], args->step, &last, err);
         if (rc)
             return rc;
-        memcpy((float *)args->out[0] + i * size,
-               (const float *)args->in[0] + (i * x->dim[1] + last) * size,
-               (size_t)size * sizeof(float));
+        memcpy((char *)args->out[0] + i * size,
+               (const char *)args->in[0] + (i * x->dim[1] + last) * size, (size_t)size);
     }
     return 0;
 }
@@ -38,14 +44,14 @@ static int select_last_grad_run(void *state, const struct kernel_args *args, str
     const struct own *own = state;
     const struct shape *x = &own->node->out[0]->shape;
     const int64_t *lengths = own_in(own->node, 1) ? args->in[1] : NULL;
-    int64_t size = shape_count(x) / x->dim[0] / x->dim[1], last = 0;
+    int64_t size = step_bytes(own->node->out[0]), last = 0;
     memset(args->out[0], 0, own->choice->out[0]->bytes);
     for (int64_t i = 0; i < x->dim[0]; i++) {
         int rc = last_step(lengths, i, x->dim[1], args->step, &last, err);
         if (rc)
             return rc;
-        memcpy((float *)args->out[0] + (i * x->dim[1] + last) * size,
-               (const float *)args->in[0] + i * size, (size_t)size * sizeof(float));
+        memcpy((char *)args->out[0] + (i * x->dim[1] + last) * size,
+               (const char *)args->in[0] + i * size, (size_t)size);
     }
     return 0;
 }

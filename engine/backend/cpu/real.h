@@ -1,0 +1,49 @@
+/* real.h: tensors of F32 or BF16 in our own loops, which are written once, on floats.
+ *
+ * BF16 is widened on the way in and rounded to nearest even on the way out (a NaN stays one), in
+ * pieces or planes that stay in a cache; F32 is worked on where it lies.
+ */
+#ifndef ENGINE_BACKEND_CPU_REAL_H
+#define ENGINE_BACKEND_CPU_REAL_H
+
+#include "engine/backend/cpu/own.h"
+#include "engine/backend/cpu/vector.h"
+
+VECTOR_INLINE float real_widen(uint16_t bf16)
+{
+    uint32_t bits = (uint32_t)bf16 << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+VECTOR_INLINE uint16_t real_round(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
+    return (uint16_t)((x == x ? rounded : bits | 0x400000) >> 16);
+}
+
+enum { REAL_PIECE = 2048 }; /* elements of a piece: two or three fit in a first-level cache */
+
+struct real {
+    void *at;
+    bool low; /* BF16, else F32 */
+};
+
+struct real real_of(void *at, const struct layout *layout);
+/* Elements from … from + n as floats: where they lie, or in the buffer. */
+const float *real_load(struct real tensor, int64_t from, int64_t n, float *buffer);
+/* Where to compute them, and what makes them the tensor's. */
+float *real_room(struct real tensor, int64_t from, float *buffer);
+void real_store(struct real tensor, int64_t from, int64_t n, const float *buffer);
+
+/* Work that goes from each plane of in[0] to that of out[0]: a block of channels of a sample, both
+ * grids of one block. Planes are run by the whole team and do not depend on each other. */
+typedef void real_plane(const void *context, int64_t plane, const float *in, float *out);
+void real_planes_run(const struct own *own, const struct kernel_args *args, real_plane *run,
+                     const void *context);
+size_t real_planes_scratch(const struct kernel_choice *choice); /* bytes that it needs */
+
+#endif
