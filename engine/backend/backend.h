@@ -29,7 +29,7 @@ struct step {
     bool record; /* the statistics of what train.record names are wanted */
 };
 
-/* The other replicas, as the all_reduce kernel sees them. Implemented by engine/comm. */
+/* The other replicas, or stages, as kernels see them. Implemented by engine/comm. */
 struct collective {
     int rank, size;
     /* Sums `count` floats over all ranks in rank order, in place, everywhere the same bits. Blocks
@@ -39,6 +39,8 @@ struct collective {
      * empty). Each rank brings its own part and gets the others'. Blocks, fails as all_reduce. */
     int (*all_gather)(struct collective *self, float *data, size_t count, size_t share,
                       struct err *err);
+    /* Sums one number over all ranks in rank order. Blocks and fails as all_reduce does. */
+    int (*sum)(struct collective *self, double *value, struct err *err);
 };
 
 struct kernel_choice {
@@ -56,6 +58,7 @@ struct kernel_args {
     void *scratch;
     const struct step *step;
     struct collective *collective; /* NULL with one replica */
+    struct collective *stages;     /* NULL with one stage; every stage takes part */
 };
 
 struct kernel {

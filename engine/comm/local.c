@@ -28,6 +28,7 @@ struct rank {
     struct comm *comm;
     float *data; /* of the call in progress */
     size_t count;
+    double number;
 };
 
 struct comm {
@@ -144,6 +145,23 @@ static int all_gather(struct collective *self, float *data, size_t count, size_t
     return comm_wait(comm, err);
 }
 
+static int sum(struct collective *self, double *value, struct err *err)
+{
+    struct rank *rank = (struct rank *)self;
+    struct comm *comm = rank->comm;
+    rank->number = *value;
+    int rc = meet(rank, NULL, 1, err);
+    if (rc != 0)
+        return rc;
+    double total = 0;
+    for (int r = 0; r < comm->size; r++)
+        total += comm->rank[r].number;
+    rc = comm_wait(comm, err); /* nobody shows its next number before all have read this one */
+    if (rc == 0)
+        *value = total;
+    return rc;
+}
+
 int comm_new(int size, struct comm **ret_comm, struct err *err)
 {
     struct comm *comm = calloc(1, sizeof *comm + (size_t)size * sizeof comm->rank[0]);
@@ -153,7 +171,7 @@ int comm_new(int size, struct comm **ret_comm, struct err *err)
     pthread_mutex_init(&comm->mutex, NULL);
     pthread_cond_init(&comm->changed, NULL);
     for (int r = 0; r < size; r++) {
-        comm->rank[r].collective = (struct collective){r, size, all_reduce, all_gather};
+        comm->rank[r].collective = (struct collective){r, size, all_reduce, all_gather, sum};
         comm->rank[r].comm = comm;
     }
     *ret_comm = comm;

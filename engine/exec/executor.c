@@ -52,22 +52,39 @@ static void *resolve(void *const *base, const struct plan_buffer *buffer)
     return buffer->space == SPACE_NONE ? NULL : (char *)base[buffer->space] + buffer->offset;
 }
 
-int executor_run(struct executor *executor, void *const base[static SPACE_COUNT],
-                 const struct step *step, struct collective *collective, struct err *err)
+static int run_step(struct executor *executor, size_t i, const struct run *run, struct err *err)
 {
-    const struct plan *plan = executor->plan;
-    for (size_t i = 0; i < plan->n_steps; i++) {
-        const struct plan_step *s = &plan->steps[i];
-        void *in[NODE_MAX_IN], *out[NODE_MAX_OUT];
-        for (int k = 0; k < s->node->n_in; k++)
-            in[k] = resolve(base, &s->in[k]);
-        for (int k = 0; k < s->node->n_out; k++)
-            out[k] = resolve(base, &s->out[k]);
-        struct kernel_args args = {.in = in, .out = out, .step = step, .collective = collective};
-        if (s->choice.scratch_bytes > 0)
-            args.scratch = (char *)base[SPACE_ARENA] + s->scratch_offset;
-        if (s->kernel->run(executor->state[i], &args, err) != 0)
-            return node_error(s->node, err);
-    }
-    return 0;
+    const struct plan_step *step = &executor->plan->steps[i];
+    void *in[NODE_MAX_IN], *out[NODE_MAX_OUT];
+    for (int k = 0; k < step->node->n_in; k++)
+        in[k] = resolve(run->base, &step->in[k]);
+    for (int k = 0; k < step->node->n_out; k++)
+        out[k] = resolve(run->base, &step->out[k]);
+    struct kernel_args args = {.in = in,
+                               .out = out,
+                               .step = run->step,
+                               .collective = run->collective,
+                               .stages = run->stages};
+    if (step->choice.scratch_bytes > 0)
+        args.scratch = (char *)run->base[SPACE_ARENA] + step->scratch_offset;
+    int rc = step->kernel->run(executor->state[i], &args, err);
+    return rc == 0 ? 0 : node_error(step->node, err);
+}
+
+int executor_run_section(struct executor *executor, enum section section, const struct run *run,
+                         struct err *err)
+{
+    const struct plan_steps *steps = &executor->plan->sections[section];
+    int rc = 0;
+    for (size_t i = steps->begin; rc == 0 && i < steps->end; i++)
+        rc = run_step(executor, i, run, err);
+    return rc;
+}
+
+int executor_run(struct executor *executor, const struct run *run, struct err *err)
+{
+    int rc = 0;
+    for (int section = 0; rc == 0 && section < SECTION_COUNT; section++)
+        rc = executor_run_section(executor, (enum section)section, run, err);
+    return rc;
 }

@@ -12,9 +12,18 @@ int executor_new(struct device *device, const struct plan *plan, struct executor
                  struct err *err);
 void executor_free(struct executor *executor);
 
-/* base[space]: where each space of the plan begins on the device. A failing node is named in the
- * error. */
-int executor_run(struct executor *executor, void *const base[static SPACE_COUNT],
-                 const struct step *step, struct collective *collective, struct err *err);
+/* What a run is given. */
+struct run {
+    void *const *base; /* [SPACE_COUNT]: where each space of the plan begins on the device */
+    const struct step *step;
+    struct collective *collective; /* the other replicas; NULL: there is none */
+    struct collective *stages;     /* the other stages; NULL: there is none */
+};
+
+/* The whole plan. A failing node is named in the error. */
+int executor_run(struct executor *executor, const struct run *run, struct err *err);
+/* One section of it. Of one micro-batch they run in their order, with the same slot. */
+int executor_run_section(struct executor *executor, enum section section, const struct run *run,
+                         struct err *err);
 
 #endif

@@ -25,9 +25,8 @@ static struct node *range_node(struct build *build, const char *op, enum phase p
 
 int autograd_build_all(struct build *build, const char *op, enum phase phase, struct err *err)
 {
-    const struct model *model = build->graph->model;
-    int first = model->first_gradient, last = first + model->n_gradients - 1;
-    if (model->n_gradients == 0)
+    int first = build->first_gradient, last = build->end_gradient - 1;
+    if (first > last)
         return 0;
     return range_node(build, op, phase, first, last, err) == NULL ? err->code : 0;
 }
@@ -37,13 +36,13 @@ static int reduce_buckets(struct build *build, struct err *err)
 {
     const struct model *model = build->graph->model;
     while (build->bucket_first >= 0) {
-        int last = model_bucket_end(model, build->bucket_first, build->graph->options.bucket_bytes);
+        int last = model_bucket_end(model, build->bucket_first, build->end_gradient,
+                                    build->graph->options.bucket_bytes);
         if (build->variables[last] == NULL)
             return 0;
         if (range_node(build, "all_reduce", PHASE_REDUCE, build->bucket_first, last, err) == NULL)
             return err->code;
-        bool more = last + 1 < model->first_gradient + model->n_gradients;
-        build->bucket_first = more ? last + 1 : -1;
+        build->bucket_first = last + 1 < build->end_gradient ? last + 1 : -1;
     }
     return 0;
 }
@@ -101,9 +100,8 @@ struct node *build_grad_node(struct build *build, const char *op, enum phase pha
     return node;
 }
 
-/* Adds a contribution to a value's gradient. */
-static int accumulate(struct build *build, const struct node *node, struct value *value,
-                      struct value *contribution, struct err *err)
+int autograd_accumulate(struct build *build, const struct node *node, struct value *value,
+                        struct value *contribution, struct err *err)
 {
     if (value->grad == NULL) {
         value->grad = contribution;
@@ -156,7 +154,7 @@ static int node_grad(struct build *build, const struct node *node, struct err *e
     int rc = node->op->grad(build, node, out_grad, in_grad, err);
     for (int i = 0; rc == 0 && i < node->n_in; i++)
         if (in_grad[i] != NULL)
-            rc = accumulate(build, node, node->in[i], in_grad[i], err);
+            rc = autograd_accumulate(build, node, node->in[i], in_grad[i], err);
     return rc;
 }
 
@@ -177,14 +175,25 @@ static int segment_grad(struct build *build, struct segments *segments, size_t i
     return rc;
 }
 
-int autograd_build(struct build *build, struct value *output_grad, struct err *err)
+int autograd_build(struct build *build, struct err *err)
 {
     struct segments segments;
-    build->graph->output->grad = output_grad;
     int rc = recompute_cut(build, &segments, err);
+    if (rc == 0)
+        rc = stage_build_seeds(build, err);
     for (size_t i = rc == 0 ? segments.n : 0; rc == 0 && i-- > 0;)
         rc = segment_grad(build, &segments, i, err);
     if (rc == 0)
         rc = settle_gradients(build, err);
+    if (rc == 0)
+        rc = stage_build_sent_grads(build, err);
     return rc == 0 && segments.n > 1 ? recompute_prune(build, err) : rc;
+}
+
+int autograd_build_reduce(struct build *build, struct err *err)
+{
+    for (int i = build->first_gradient; i < build->end_gradient; i++)
+        if (build_variable(build, i, err) == NULL)
+            return err->code;
+    return reduce_buckets(build, err);
 }

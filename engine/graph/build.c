@@ -36,6 +36,13 @@ int build_layer(const struct build *build)
     return build->layer;
 }
 
+struct shape build_batch_shape(const struct build *build, const struct shape *sample)
+{
+    struct shape shape = {.rank = sample->rank + 1, .dim = {build->graph->options.batch}};
+    memcpy(shape.dim + 1, sample->dim, (size_t)sample->rank * sizeof sample->dim[0]);
+    return shape;
+}
+
 void build_at(struct build *build, int layer, const char *name)
 {
     build->layer = layer;

@@ -22,6 +22,8 @@ struct build {
     int n_made;
     const struct value *written[NODE_MAX_OUT]; /* gradient variables that the last node wrote */
     int n_written;
+    int first_layer, end_layer;       /* the stage's layers; the end without */
+    int first_gradient, end_gradient; /* its gradients, where they are known */
     int bucket_first; /* the first gradient that no all-reduce has summed yet; -1: none is left */
     int layer;        /* of the nodes being made; -1: none */
     const char *name; /* of the nodes being made */
@@ -40,17 +42,32 @@ int build_found(struct build *build, const struct variable *variable, struct err
  * Errors: ERR_MODEL_SHAPE (a rule that counts inputs or outputs, of a parameter without). */
 int init_rule_choose(const struct build *build, const struct job_layer *layer, const char *suffix,
                      const struct shape *shape, struct init_rule *rule, struct err *err);
+/* The shape of a batch of such samples in this graph. */
+struct shape build_batch_shape(const struct build *build, const struct shape *sample);
 /* Sets what the next nodes belong to. */
 void build_at(struct build *build, int layer, const char *name);
 
-/* forward.c: data and layers up to graph->output; a layer that nothing reads leaves no node. */
+/* forward.c: data and layers up to graph->output; a layer that nothing reads leaves no node. What
+ * graph->received names is there before. */
 int forward_build(struct build *build, struct err *err);
-/* The target, the loss, the prediction; *ret_grad is the output's gradient, NULL: none is needed.
- */
-int forward_build_loss(struct build *build, struct value **ret_grad, struct err *err);
-/* autograd.c: gradients of all that needs one, from output_grad back; all-reduce nodes among them.
- */
-int autograd_build(struct build *build, struct value *output_grad, struct err *err);
+/* The target, the loss, the prediction, the output's gradient where one is needed. */
+int forward_build_loss(struct build *build, struct err *err);
+/* stage.c: what crosses to and from other stages: the values received, ahead of forward; a `send`
+ * node for each layer whose output other stages read, behind it; these nodes' gradients, ahead of
+ * autograd; a `send` node for each gradient that goes back, behind it. */
+int stage_build_received(struct build *build, struct err *err);
+int stage_build_sent(struct build *build, struct err *err);
+int stage_build_seeds(struct build *build, struct err *err);
+int stage_build_sent_grads(struct build *build, struct err *err);
+
+/* autograd.c: gradients of all that needs one, back from the values that have one; all-reduce nodes
+ * among them. */
+int autograd_build(struct build *build, struct err *err);
+/* The all-reduce nodes alone, of gradients that are there. */
+int autograd_build_reduce(struct build *build, struct err *err);
+/* Adds a contribution to a value's gradient, with an `add` of node's layer where there is one. */
+int autograd_accumulate(struct build *build, const struct node *node, struct value *value,
+                        struct value *contribution, struct err *err);
 /* recompute.c: the forward nodes cut into segments for activation checkpointing; one segment where
  * nothing is recomputed. A segment is a run of nodes, the last one ends with the loss. */
 struct segments {

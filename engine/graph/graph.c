@@ -25,12 +25,13 @@ void graph_free(struct graph *graph)
 
 static int build_chunk(struct build *build, struct err *err)
 {
-    struct value *grad = NULL;
+    const struct graph *graph = build->graph;
     int rc = forward_build(build, err);
-    if (rc == 0)
-        rc = forward_build_loss(build, &grad, err);
-    if (rc == 0 && grad != NULL)
-        rc = autograd_build(build, grad, err);
+    if (rc == 0 && graph->output != NULL)
+        rc = forward_build_loss(build, err);
+    if (rc == 0 && graph->options.training &&
+        (graph->output == NULL || graph->output->grad != NULL))
+        rc = autograd_build(build, err);
     return rc;
 }
 
@@ -58,11 +59,28 @@ static int build_rest(struct build *build, struct err *err)
 static int build_all(struct build *build, struct err *err)
 {
     const struct graph_options *options = &build->graph->options;
-    int rc = options->batch > 0  ? build_chunk(build, err)
-             : options->training ? build_rest(build, err)
-                                 : 0;
+    int rc = options->part == STEP_END ? autograd_build_reduce(build, err)
+             : options->batch > 0      ? build_chunk(build, err)
+             : options->training       ? build_rest(build, err)
+                                       : 0;
     return rc == 0 && options->training && step_part_ends(options->part) ? build_update(build, err)
                                                                          : rc;
+}
+
+/* What of the model this graph is to hold. */
+static void take_stage(struct build *build)
+{
+    const struct graph *graph = build->graph;
+    const struct graph_options *options = &graph->options;
+    struct split whole = split_none(graph->model);
+    const struct split *split = options->split != NULL ? options->split : &whole;
+    build->first_layer = split->first_layer[options->stage];
+    build->end_layer = split->first_layer[options->stage + 1];
+    split_gradients(graph->model, split, options->stage, &build->first_gradient,
+                    &build->end_gradient);
+    bool reduces = options->n_replicas > 1 && step_part_ends(options->part) &&
+                   build->first_gradient < build->end_gradient;
+    build->bucket_first = reduces ? build->first_gradient : -1;
 }
 
 int graph_build(const struct model *model, const struct op_registry *ops,
@@ -72,14 +90,8 @@ int graph_build(const struct model *model, const struct op_registry *ops,
     int rc = graph_new(model, options, &graph, err);
     if (rc != 0)
         return rc;
-    struct build build = {.ops = ops,
-                          .job = model->job,
-                          .graph = graph,
-                          .bucket_first = options->n_replicas > 1 && model->n_gradients > 0 &&
-                                                  step_part_ends(options->part)
-                                              ? model->first_gradient
-                                              : -1,
-                          .layer = -1};
+    struct build build = {.ops = ops, .job = model->job, .graph = graph, .layer = -1};
+    take_stage(&build);
     build.variables = arena_array(graph->arena, model->n_variables, sizeof(struct value *));
     if (build.variables == NULL)
         rc = err_set(err, ERR_NOMEM, "no memory for the model's graph");
@@ -104,12 +116,12 @@ double graph_loss_divisor(const struct model *model, const void *targets, int64_
 
 bool step_part_adds(enum step_part part)
 {
-    return part == STEP_MIDDLE || part == STEP_LAST;
+    return part == STEP_MIDDLE || part == STEP_LAST || part == STEP_END;
 }
 
 bool step_part_ends(enum step_part part)
 {
-    return part == STEP_WHOLE || part == STEP_LAST;
+    return part == STEP_WHOLE || part == STEP_LAST || part == STEP_END;
 }
 
 double graph_flops(const struct graph *graph)

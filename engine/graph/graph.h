@@ -4,6 +4,10 @@
  * each op's `grad` appends, then all-reduce nodes where there are replicas, then one update node a
  * parameter. Forward, input gradient and weight gradient are separate nodes, so that a schedule is
  * only another order. All memory is in the graph's arena. PURE.
+ *
+ * A graph may hold one stage of a model that is split: its layers alone. What they read of other
+ * stages is received, what other stages read of them is sent, and gradients go the other way. The
+ * loss is in the last stage.
  */
 #ifndef ENGINE_GRAPH_GRAPH_H
 #define ENGINE_GRAPH_GRAPH_H
@@ -11,6 +15,7 @@
 #include <stdbool.h>
 
 #include "engine/graph/model.h"
+#include "engine/graph/split.h"
 
 enum { NODE_MAX_IN = 10, NODE_MAX_OUT = 5 }; /* LIMIT_INPUTS of a layer, recurrent_grad */
 
@@ -19,6 +24,8 @@ enum value_kind {
     VALUE_TARGET,     /* the batch's targets */
     VALUE_VARIABLE,   /* model->variables[variable] */
     VALUE_ACTIVATION, /* made by a node, lives in the arena */
+    VALUE_RECEIVED,   /* made by another stage, there before the section that reads it */
+    VALUE_SENT,       /* out[0] of a `send` node: other stages read it, plain */
 };
 
 struct value {
@@ -59,7 +66,22 @@ struct node {
 };
 
 /* Where a batch stands among those that are accumulated to one optimizer step. */
-enum step_part { STEP_WHOLE, STEP_FIRST, STEP_MIDDLE, STEP_LAST };
+enum step_part {
+    STEP_WHOLE,
+    STEP_FIRST,
+    STEP_MIDDLE,
+    STEP_LAST,
+    STEP_END /* behind the last: no samples, the all-reduce and the update alone */
+};
+
+/* The output of a layer, between the stage that makes it and one that reads it. */
+struct carried {
+    int layer;
+    int stage;           /* the other one */
+    struct value *value; /* received: VALUE_RECEIVED; sent: VALUE_SENT, one for all its readers */
+    struct value *grad; /* received: VALUE_SENT, what this stage adds to the value's gradient; sent:
+                           VALUE_RECEIVED, what that reader adds; NULL: none flows */
+};
 
 struct graph_options {
     int64_t batch; /* samples of this replica's chunk; 0: the replica rests: it adds zeros to the
@@ -69,6 +91,8 @@ struct graph_options {
                            added  to those of the batches before */
     int n_replicas;      /* > 1: gradients are all-reduced */
     size_t bucket_bytes; /* least size of an all-reduce's bucket */
+    const struct split *split; /* borrowed, outlives the graph; NULL: the whole model */
+    int stage;                 /* of split */
 };
 
 struct graph {
@@ -79,15 +103,18 @@ struct graph {
     size_t n_nodes, nodes_capacity;
     struct value **values;
     size_t n_values, values_capacity;
-    struct value **data;      /* [model->n_inputs] */
-    struct value *target;     /* both NULL when the replica rests */
-    struct value **layers;    /* by layer: its output; where nothing reads it, only a shape */
+    struct value **data;      /* [model->n_inputs]; those that no node reads need not be there */
+    struct value *target;     /* both NULL when the replica rests; NULL but in the last stage */
+    struct value **layers;    /* by layer: its output; where nothing reads it, only a shape; NULL: a
+                                 layer that this stage neither has nor reads */
     struct value *output;     /* the last layer's; the host reads it when not training */
     struct value *loss;       /* F64 [1]: the SUM over the targets that count */
     struct value *prediction; /* I64 as the target: arg max, where targets are class numbers and it
-                                 is no training; else NULL */
+                                 is no training; else NULL. These three are the last stage's */
     struct value **recorded;  /* by model->recorded: F64 [STATISTIC_COUNT], where step->record asks;
                                  an entry NULL, or the array: this graph has none */
+    struct carried *received, *sent; /* by layer, then by the other stage */
+    int n_received, n_sent;
 };
 
 /* Errors: ERR_MODEL_SHAPE (incl. a BatchNorm in training with one value a channel), ERR_NOMEM. */

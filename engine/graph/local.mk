@@ -18,4 +18,7 @@ engine_libengine_a_SOURCES += \
 	%D%/rest.c \
 	%D%/segments.c \
 	%D%/segments.h \
+	%D%/split.c \
+	%D%/split.h \
+	%D%/stage.c \
 	%D%/update.c

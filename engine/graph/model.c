@@ -16,9 +16,15 @@ int model_find(const struct model *model, const char *name)
     return -1;
 }
 
-int model_bucket_end(const struct model *model, int first, size_t bucket_bytes)
+int model_variable_layer(const struct model *model, int variable)
 {
-    int last = first, end = model->first_gradient + model->n_gradients;
+    const struct variable *v = &model->variables[variable];
+    return v->of < 0 ? v->layer : model->variables[v->of].layer;
+}
+
+int model_bucket_end(const struct model *model, int first, int end, size_t bucket_bytes)
+{
+    int last = first;
     for (size_t bytes = 0;; last++) {
         const struct variable *variable = &model->variables[last];
         bytes += (size_t)shape_count(&variable->shape) * dtype_size(variable->dtype);
@@ -64,11 +70,67 @@ static int find_inputs(struct model *model, struct err *err)
     return 0;
 }
 
+/* The layer called `name` before layer `end`, or the input of the model, as model_layer.inputs. */
+static bool find_input(const struct model *model, int end, const char *name, int *ret_input)
+{
+    const struct job_model *document = &model->job->model;
+    for (int i = 0; i < end; i++)
+        if (strcmp(document->layers[i].name, name) == 0) {
+            *ret_input = i;
+            return true;
+        }
+    for (size_t i = 0; i < document->n_inputs; i++)
+        if (strcmp(document->inputs[i].name, name) == 0) {
+            *ret_input = -1 - (int)i;
+            return true;
+        }
+    return false;
+}
+
+/* What each layer reads. */
+static int find_layers(struct build *build, struct model *model, struct err *err)
+{
+    const struct job_model *document = &model->job->model;
+    model->layers = arena_array(model->arena, document->n_layers, sizeof *model->layers);
+    if (model->layers == NULL)
+        return err_set(err, ERR_NOMEM, "no memory for the model");
+    for (int i = 0; i < (int)document->n_layers; i++) {
+        const struct job_layer *layer = &document->layers[i];
+        struct model_layer *found = &model->layers[i];
+        build_at(build, i, layer->name);
+        found->n_inputs = layer->n_inputs == 0 ? 1 : (int)layer->n_inputs;
+        found->inputs[0] = i - 1; /* the layer before, or input 0 */
+        for (size_t k = 0; k < layer->n_inputs; k++)
+            if (!find_input(model, i, layer->inputs[k], &found->inputs[k]))
+                return build_shape_error(build, layer, err, "there is no layer \"%s\" before it",
+                                         layer->inputs[k]);
+    }
+    return 0;
+}
+
+/* What each layer makes, once they are built. */
+static void describe_layers(const struct build *build, struct model *model)
+{
+    for (size_t i = model->job->model.n_layers; i-- > 0;) {
+        struct model_layer *layer = &model->layers[i];
+        const struct value *output = build->graph->layers[i];
+        layer->output = output->shape;
+        layer->output.rank--;
+        memmove(layer->output.dim, layer->output.dim + 1,
+                (size_t)layer->output.rank * sizeof layer->output.dim[0]);
+        layer->dtype = output->dtype;
+        layer->lengths = output->lengths != NULL ? output->lengths->input : -1;
+        layer->needs_grad = output->needs_grad;
+        layer->used |= output == build->graph->output;
+        for (int k = 0; layer->used && k < layer->n_inputs; k++)
+            if (layer->inputs[k] >= 0)
+                model->layers[layer->inputs[k]].used = true;
+    }
+}
+
 static int find_target(struct build *build, struct model *model, struct err *err)
 {
-    const struct shape *output = &build->graph->output->shape;
-    model->output.rank = output->rank - 1;
-    memcpy(model->output.dim, output->dim + 1, (size_t)model->output.rank * sizeof output->dim[0]);
+    model->output = model->layers[model->job->model.n_layers - 1].output;
     model->loss = build->ops->losses[model->job->loss.type];
     return model->loss->target(model, err);
 }
@@ -148,21 +210,24 @@ static int check_trained(const struct build *build, struct err *err)
 
 static int find(struct build *build, struct model *model, struct err *err)
 {
-    struct value *grad = NULL;
     int rc = find_inputs(model, err);
+    if (rc == 0)
+        rc = find_layers(build, model, err);
     if (rc == 0)
         rc = forward_build(build, err);
     if (rc == 0)
         rc = count_parameters(model, err);
+    if (rc != 0)
+        return rc;
+    describe_layers(build, model);
+    rc = find_target(build, model, err);
     if (rc == 0)
-        rc = find_target(build, model, err);
-    if (rc == 0)
-        rc = forward_build_loss(build, &grad, err);
+        rc = forward_build_loss(build, err);
     if (rc == 0)
         rc = record_find(build, err);
     model->first_gradient = (int)model->n_variables;
-    if (rc == 0 && grad != NULL)
-        rc = autograd_build(build, grad, err);
+    if (rc == 0 && build->graph->output->grad != NULL)
+        rc = autograd_build(build, err);
     model->n_gradients = (int)model->n_variables - model->first_gradient;
     if (rc == 0)
         rc = check_trained(build, err);
@@ -192,6 +257,7 @@ int model_build(const struct job *job, const struct op_registry *ops, struct mod
                               .job = job,
                               .graph = graph,
                               .found = model,
+                              .end_layer = (int)job->model.n_layers,
                               .bucket_first = -1,
                               .layer = -1};
         rc = find(&build, model, err);

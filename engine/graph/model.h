@@ -77,6 +77,18 @@ enum statistic {
     STATISTIC_COUNT
 };
 
+/* A layer, as other layers and other stages see it. */
+struct model_layer {
+    int inputs[LIMIT_INPUTS]; /* a layer; -1 - i: input i of the model */
+    int n_inputs;
+    int first_variable;  /* of its parameters and buffers, which end where the next layer's begin */
+    struct shape output; /* of one sample */
+    enum dtype dtype;
+    int lengths;     /* the input of the model that holds the output's lengths; -1: it has none */
+    bool used;       /* the model's output depends on it */
+    bool needs_grad; /* in training a gradient flows back to it: it is trained, or one before it */
+};
+
 struct loss_def;    /* engine/graph/op.h */
 struct op_registry; /* engine/graph/op.h */
 
@@ -87,6 +99,7 @@ struct model {
     struct arena *arena;
     struct model_input *inputs; /* the document's in their order, then the lengths */
     int n_inputs;
+    struct model_layer *layers; /* as many as the job's */
     struct variable *variables;
     size_t n_variables;
     int first_gradient, n_gradients; /* the gradients' run; 0: there is none */
@@ -106,9 +119,9 @@ struct model {
 
 /* The buckets in which gradients are all-reduced: a run of gradient variables in the order in which
  * backward makes them, at least bucket_bytes together but for the last. Returns the last variable
- * of the bucket that begins with gradient `first`. A function of the model alone, so that replicas
- * with other batches, or resting, agree. */
-int model_bucket_end(const struct model *model, int first, size_t bucket_bytes);
+ * of the bucket that begins with gradient `first`, where the gradients end before `end`. A function
+ * of the model alone, so that replicas with other batches, or resting, agree. */
+int model_bucket_end(const struct model *model, int first, int end, size_t bucket_bytes);
 
 /* Builds the layers once to find the variables and shapes. Errors: ERR_MODEL_SHAPE with the layer's
  * JSON Pointer, its name, what it got and what it wants; ERR_JOB_INVALID (/train/record/I);
@@ -116,6 +129,9 @@ int model_bucket_end(const struct model *model, int first, size_t bucket_bytes);
 int model_build(const struct job *job, const struct op_registry *ops, struct model **ret_model,
                 struct err *err);
 void model_free(struct model *model);
+
+/* The layer that a variable belongs to, a gradient's or optimizer state's as its parameter's. */
+int model_variable_layer(const struct model *model, int variable);
 
 /* The variable of this name, or -1. */
 int model_find(const struct model *model, const char *name);

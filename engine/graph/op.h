@@ -40,6 +40,7 @@ struct op_def {
 
     bool integers;    /* a layer that takes DTYPE_I64; others are given DTYPE_F32 only */
     bool view;        /* out[0] is in[0]'s memory, in plain layout, with another shape; no kernel */
+    bool send;        /* out[0] is in[0] where other stages find it; no kernel of its own */
     unsigned mutates; /* bit i: in[i] is written in place */
     bool shared;      /* replicas run it together, each in its turn of one order: those that rest
                          too; an input that is an activation is absent then, and stands for zeros */
@@ -90,8 +91,8 @@ struct op_registry {
     const struct op_def *const *layers;            /* by enum layer_type */
     const struct loss_def *const *losses;          /* by enum loss_type */
     const struct optimizer_def *const *optimizers; /* by enum optimizer_type */
-    /* Appends what keeps the norm of the gradients from first to last within clip_grad_norm:
-     * struct update's scale. */
+    /* Appends what keeps the norm of the gradients from first to last (NULL: this stage has none),
+     * together with those of other stages, within clip_grad_norm: struct update's scale. */
     int (*clip)(struct build *build, struct value *first, struct value *last,
                 struct value **ret_scale, struct err *err);
     /* Appends the statistics of x, F64 [STATISTIC_COUNT], in the given phase. `scaled`: those of

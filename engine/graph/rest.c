@@ -43,6 +43,7 @@ int rest_strip(struct build *build, struct err *err)
     }
     graph->n_nodes = n;
     graph->data = NULL;
+    graph->n_received = graph->n_sent = 0;
     graph->layers = graph->recorded = NULL;
     graph->target = graph->output = graph->loss = graph->prediction = NULL;
     return step_part_adds(graph->options.part) ? 0 : clear_gradients(build, err);

@@ -37,18 +37,22 @@ static int update_one(struct build *build, const struct optimizer_def *optimizer
 /* What all gradients are multiplied by; NULL: by nothing. */
 static int build_scale(struct build *build, struct value **ret_scale, struct err *err)
 {
-    const struct model *model = build->graph->model;
+    bool any = build->first_gradient < build->end_gradient;
     *ret_scale = NULL;
-    if (build->job->train.clip_grad_norm <= 0 || model->n_gradients == 0)
+    if (build->job->train.clip_grad_norm <= 0)
         return 0;
     build_at(build, -1, "gradients");
-    struct value *first = build_variable(build, model->first_gradient, err);
-    if (first == NULL)
-        return err->code;
-    struct value *last = build_variable(build, model->first_gradient + model->n_gradients - 1, err);
-    if (last == NULL)
+    struct value *first = any ? build_variable(build, build->first_gradient, err) : NULL;
+    struct value *last = any ? build_variable(build, build->end_gradient - 1, err) : NULL;
+    if (any && (first == NULL || last == NULL))
         return err->code;
     return build->ops->clip(build, first, last, ret_scale, err);
+}
+
+static bool is_updated(const struct build *build, int variable)
+{
+    int gradient = build->graph->model->variables[variable].gradient;
+    return build->first_gradient <= gradient && gradient < build->end_gradient;
 }
 
 int update_build(struct build *build, struct err *err)
@@ -58,7 +62,7 @@ int update_build(struct build *build, struct err *err)
     struct value *scale;
     int rc = build_scale(build, &scale, err);
     for (size_t i = 0; rc == 0 && i < model->n_variables; i++)
-        if (model->variables[i].gradient >= 0)
+        if (is_updated(build, (int)i))
             rc = update_one(build, optimizer, (int)i, scale, err);
     return rc;
 }

@@ -42,6 +42,7 @@ engine_libengine_a_SOURCES += \
 	%D%/reshape.c \
 	%D%/rmsprop.c \
 	%D%/select_last.c \
+	%D%/send.c \
 	%D%/sgd.c \
 	%D%/softmax.c \
 	%D%/statistics.c \

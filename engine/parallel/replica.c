@@ -36,7 +36,7 @@ static int program_build(struct replica *replica, size_t i, size_t *arena_bytes,
 {
     struct program *program = &replica->programs[i];
     int rc = plan_build(replica->config->backend, replica->shapes->list[i].graph, replica->map,
-                        &program->plan, err);
+                        CUT_NONE, &program->plan, err);
     if (rc == 0)
         rc = executor_new(replica->device, program->plan, &program->executor, err);
     if (rc == 0 && program->plan->arena_bytes > *arena_bytes)
@@ -162,10 +162,11 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
     };
     for (int i = 0; i < MODEL_MAX_INPUTS; i++)
         base[SPACE_DATA + i] = replica->data[i].at;
+    const struct run run = {.base = base, .step = &chunk->step, .collective = chunk->collective};
     double loss = 0;
     int rc = write_chunk(replica, &chunk->batch, err);
     if (rc == 0)
-        rc = executor_run(program->executor, base, &chunk->step, chunk->collective, err);
+        rc = executor_run(program->executor, &run, err);
     if (rc == 0)
         rc = read_buffer(replica, base, &program->plan->loss, &loss, sizeof loss, err);
     if (rc == 0 && !chunk->training)
@@ -208,7 +209,7 @@ int replica_plan(const struct strategy_config *config, const struct shapes *shap
         struct plan *plan;
         if (!meets(shapes, i, rank))
             continue;
-        int rc = plan_build(config->backend, shapes->list[i].graph, map, &plan, err);
+        int rc = plan_build(config->backend, shapes->list[i].graph, map, CUT_NONE, &plan, err);
         if (rc != 0)
             return rc;
         if (plan->arena_bytes > memory.arena_bytes)

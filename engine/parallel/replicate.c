@@ -143,7 +143,7 @@ static int open_host(struct replicate *replicate, struct err *err)
         (config->keep_outputs && replicate->outputs == NULL) || replicate->statistics == NULL ||
         replicate->records == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
-    int rc = variable_map_build(config->model, replicate->arena, &replicate->map, err);
+    int rc = variable_map_build(config->model, NULL, 0, replicate->arena, &replicate->map, err);
     if (rc == 0)
         rc = shapes_build(config, &replicate->shapes, err);
     if (rc == 0 && config->n_devices > 1)
@@ -376,7 +376,7 @@ static int replicate_plan(const struct strategy_config *config, struct strategy_
     struct arena *arena = arena_new();
     int rc = arena == NULL ? err_set(err, ERR_NOMEM, "out of memory") : 0;
     if (rc == 0)
-        rc = variable_map_build(config->model, arena, &map, err);
+        rc = variable_map_build(config->model, NULL, 0, arena, &map, err);
     if (rc == 0)
         rc = shapes_build(config, &shapes, err);
     for (int r = 0; rc == 0 && r < config->n_devices; r++)

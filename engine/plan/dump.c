@@ -12,7 +12,8 @@ static const char *space_name(enum plan_space space)
 {
     static const char *const names[] = {
         [SPACE_NONE] = "none",     [SPACE_VARIABLES] = "variables", [SPACE_ARENA] = "arena",
-        [SPACE_TARGET] = "target", [SPACE_DATA] = "data",
+        [SPACE_TARGET] = "target", [SPACE_DATA] = "data",           [SPACE_SLOT] = "slot",
+        [SPACE_OUTBOX] = "outbox",
     };
     return names[space < SPACE_DATA ? space : SPACE_DATA];
 }

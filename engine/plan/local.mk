@@ -6,4 +6,6 @@ engine_libengine_a_SOURCES += \
 	%D%/liveness.h \
 	%D%/plan.c \
 	%D%/plan.h \
+	%D%/sections.c \
+	%D%/sections.h \
 	%D%/variable_map.c

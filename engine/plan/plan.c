@@ -1,5 +1,6 @@
-/* plan.c: see plan.h. Until all lifetimes are known, the offset of a buffer in the arena is the
- * number of its interval; then liveness gives the real ones. */
+/* plan.c: see plan.h. Until all lifetimes are known, every buffer that liveness places is said to
+ * be in the arena, and its offset is the number of its piece; then it is known which pieces live
+ * across sections, and liveness gives the real offsets. */
 #include "engine/plan/plan.h"
 
 #include "engine/ops/registry.h"
@@ -12,14 +13,25 @@ struct copy {
     struct copy *next;
 };
 
+/* A run of memory from its first step to its last. */
+struct piece {
+    struct interval interval;
+    bool slot; /* it is filled before its section runs, or lives across sections */
+};
+
 struct planner {
     struct plan *plan;
     const struct variable_map *map;
+    enum plan_cut cut;
     struct arena *scratch; /* what is not kept */
-    int *last_read;        /* by value: lifetime.h */
-    struct copy **copies;  /* by value, the first as it was made; NULL: not met yet */
-    struct interval *intervals;
-    size_t n_intervals, intervals_capacity, steps_capacity;
+    struct order order;
+    size_t at;            /* the node of the order that is being planned */
+    int *last_read;       /* by value: lifetime.h */
+    struct copy **copies; /* by value, the first as it was made; NULL: not met yet */
+    struct piece *pieces;
+    size_t n_pieces, pieces_capacity, steps_capacity;
+    const struct node **senders; /* by value: the node that sends it; NULL: none */
+    size_t *outbox;              /* by value: the offset of what is sent */
 };
 
 static int nomem(struct err *err)
@@ -27,17 +39,18 @@ static int nomem(struct err *err)
     return err_set(err, ERR_NOMEM, "no memory for the plan");
 }
 
-static int add_interval(struct planner *planner, size_t bytes, size_t *ret_index, struct err *err)
+static int add_piece(struct planner *planner, size_t bytes, bool slot, size_t *ret_index,
+                     struct err *err)
 {
-    struct interval *intervals =
-        arena_grow(planner->scratch, planner->intervals, planner->n_intervals,
-                   &planner->intervals_capacity, sizeof *intervals);
-    if (intervals == NULL)
+    struct piece *pieces = arena_grow(planner->scratch, planner->pieces, planner->n_pieces,
+                                      &planner->pieces_capacity, sizeof *pieces);
+    if (pieces == NULL)
         return nomem(err);
     int now = (int)planner->plan->n_steps;
-    planner->intervals = intervals;
-    intervals[planner->n_intervals] = (struct interval){.first = now, .last = now, .bytes = bytes};
-    *ret_index = planner->n_intervals++;
+    planner->pieces = pieces;
+    pieces[planner->n_pieces] =
+        (struct piece){.interval = {.first = now, .last = now, .bytes = bytes}, .slot = slot};
+    *ret_index = planner->n_pieces++;
     return 0;
 }
 
@@ -45,7 +58,7 @@ static int new_buffer(struct planner *planner, const struct layout *layout,
                       struct plan_buffer *ret_buffer, struct err *err)
 {
     size_t bytes = planner->plan->backend->layout_bytes(layout), index;
-    int rc = add_interval(planner, bytes, &index, err);
+    int rc = add_piece(planner, bytes, false, &index, err);
     if (rc == 0)
         *ret_buffer = (struct plan_buffer){SPACE_ARENA, index, bytes, layout};
     return rc;
@@ -74,22 +87,56 @@ static int add_copy(struct planner *planner, const struct value *value, struct p
     return 0;
 }
 
-/* Data, targets and variables lie where they lie, plain, from the start. */
+/* Data and targets in a space of their own, variables in theirs. */
+static struct plan_buffer settled(const struct planner *planner, const struct value *value)
+{
+    if (value->kind == VALUE_VARIABLE)
+        return (struct plan_buffer){.space = SPACE_VARIABLES,
+                                    .offset = planner->map->offset[value->variable]};
+    if (value->kind == VALUE_TARGET)
+        return (struct plan_buffer){.space = SPACE_TARGET};
+    return (struct plan_buffer){.space = (enum plan_space)(SPACE_DATA + value->input)};
+}
+
+/* In the slot, from before the section runs in which it is met; data from before the first. */
+static int arrive(struct planner *planner, const struct value *value, size_t bytes,
+                  struct plan_buffer *ret_buffer, struct err *err)
+{
+    size_t index;
+    int rc = add_piece(planner, bytes, true, &index, err);
+    if (rc != 0)
+        return rc;
+    if (value->kind != VALUE_RECEIVED)
+        planner->pieces[index].interval.first = 0;
+    *ret_buffer = (struct plan_buffer){.space = SPACE_ARENA, .offset = index};
+    return 0;
+}
+
+/* What no node makes lies where it lies, plain, from the start. */
 static int meet(struct planner *planner, const struct value *value, struct err *err)
 {
-    static const enum plan_space spaces[] = {[VALUE_DATA] = SPACE_DATA,
-                                             [VALUE_TARGET] = SPACE_TARGET,
-                                             [VALUE_VARIABLE] = SPACE_VARIABLES};
+    struct plan *plan = planner->plan;
     if (planner->copies[value->id] != NULL)
         return 0;
     const struct layout *layout = plain(planner, value, err);
     if (layout == NULL)
         return err->code;
-    size_t offset = value->kind == VALUE_VARIABLE ? planner->map->offset[value->variable] : 0;
-    int space = (int)spaces[value->kind] + (value->kind == VALUE_DATA ? value->input : 0);
-    size_t bytes = planner->plan->backend->layout_bytes(layout);
-    return add_copy(planner, value,
-                    (struct plan_buffer){(enum plan_space)space, offset, bytes, layout}, err);
+    size_t bytes = plan->backend->layout_bytes(layout);
+    bool in_slot = value->kind == VALUE_RECEIVED ||
+                   (value->kind != VALUE_VARIABLE && planner->cut != CUT_NONE);
+    struct plan_buffer buffer = {.space = SPACE_NONE};
+    int rc = in_slot ? arrive(planner, value, bytes, &buffer, err) : 0;
+    if (rc != 0)
+        return rc;
+    if (!in_slot)
+        buffer = settled(planner, value);
+    buffer.bytes = bytes;
+    buffer.layout = layout;
+    if (value->kind == VALUE_DATA)
+        plan->data[value->input] = buffer;
+    if (value->kind == VALUE_TARGET)
+        plan->target = buffer;
+    return add_copy(planner, value, buffer, err);
 }
 
 /* The node's step as its kernel wants it, still without buffers and not in the plan. */
@@ -109,7 +156,7 @@ static int ask(struct planner *planner, const struct node *node, const struct la
 static void read_now(struct planner *planner, const struct plan_buffer *buffer)
 {
     if (buffer->space == SPACE_ARENA)
-        planner->intervals[buffer->offset].last = (int)planner->plan->n_steps;
+        planner->pieces[buffer->offset].interval.last = (int)planner->plan->n_steps;
 }
 
 /* Appends a step that has its buffers. */
@@ -124,7 +171,7 @@ static int push(struct planner *planner, struct plan_step *step, struct err *err
     for (int i = 0; i < step->node->n_in; i++)
         read_now(planner, &step->in[i]);
     if (step->choice.scratch_bytes > 0) {
-        int rc = add_interval(planner, step->choice.scratch_bytes, &step->scratch_offset, err);
+        int rc = add_piece(planner, step->choice.scratch_bytes, false, &step->scratch_offset, err);
         if (rc != 0)
             return rc;
     }
@@ -132,11 +179,11 @@ static int push(struct planner *planner, struct plan_step *step, struct err *err
     return 0;
 }
 
-static int add_reorder(struct planner *planner, struct value *value, const struct layout *layout,
-                       const struct node *reader, struct plan_buffer *ret_buffer, struct err *err)
+/* Appends a step that brings the value from one buffer, and layout, to another. */
+static int add_reorder(struct planner *planner, struct value *value, const struct plan_buffer *from,
+                       const struct plan_buffer *to, const struct node *reader, struct err *err)
 {
-    const struct plan_buffer *from = &planner->copies[value->id]->buffer;
-    const struct layout *in[NODE_MAX_IN] = {from->layout, layout};
+    const struct layout *in[NODE_MAX_IN] = {from->layout, to->layout};
     struct node *node = arena_alloc(planner->plan->arena, sizeof *node);
     if (node == NULL)
         return nomem(err);
@@ -151,27 +198,36 @@ static int add_reorder(struct planner *planner, struct value *value, const struc
                           .out = {value}};
     struct plan_step step;
     int rc = ask(planner, node, in, &step, err);
-    if (rc == 0)
-        rc = new_buffer(planner, layout, &step.out[0], err);
-    if (rc == 0)
-        rc = add_copy(planner, value, step.out[0], err);
     if (rc != 0)
         return rc;
     step.in[0] = *from;
-    *ret_buffer = step.out[0];
+    step.out[0] = *to;
     return push(planner, &step, err);
+}
+
+static const struct copy *in_layout(const struct planner *planner, const struct value *value,
+                                    const struct layout *layout)
+{
+    const struct copy *copy = planner->copies[value->id];
+    while (copy != NULL && !planner->plan->backend->layout_equal(copy->buffer.layout, layout))
+        copy = copy->next;
+    return copy;
 }
 
 /* The value in that layout, reordered if it is not there yet. */
 static int find_copy(struct planner *planner, struct value *value, const struct layout *layout,
                      const struct node *reader, struct plan_buffer *ret_buffer, struct err *err)
 {
-    for (struct copy *copy = planner->copies[value->id]; copy != NULL; copy = copy->next)
-        if (planner->plan->backend->layout_equal(copy->buffer.layout, layout)) {
-            *ret_buffer = copy->buffer;
-            return 0;
-        }
-    return add_reorder(planner, value, layout, reader, ret_buffer, err);
+    const struct copy *found = in_layout(planner, value, layout);
+    if (found != NULL) {
+        *ret_buffer = found->buffer;
+        return 0;
+    }
+    const struct copy *from = planner->copies[value->id];
+    int rc = new_buffer(planner, layout, ret_buffer, err);
+    if (rc == 0)
+        rc = add_copy(planner, value, *ret_buffer, err);
+    return rc != 0 ? rc : add_reorder(planner, value, &from->buffer, ret_buffer, reader, err);
 }
 
 static int plan_view(struct planner *planner, const struct node *node, struct err *err)
@@ -193,17 +249,34 @@ static bool overwrites(const struct planner *planner, const struct plan_step *st
     int k = step->choice.inplace[i];
     if (k < 0 || step->in[k].space != SPACE_ARENA)
         return false;
-    size_t interval = step->in[k].offset;
+    size_t piece = step->in[k].offset;
     for (int other = 0; other < step->node->n_in; other++)
-        if (other != k && step->in[other].space == SPACE_ARENA &&
-            step->in[other].offset == interval)
+        if (other != k && step->in[other].space == SPACE_ARENA && step->in[other].offset == piece)
             return false;
     for (int other = 0; other < i; other++)
-        if (step->out[other].space == SPACE_ARENA && step->out[other].offset == interval)
+        if (step->out[other].space == SPACE_ARENA && step->out[other].offset == piece)
             return false;
-    return planner->last_read[step->node->in[k]->id] == step->node->id &&
+    return planner->last_read[step->node->in[k]->id] == (int)planner->at &&
            planner->plan->backend->layout_bytes(step->choice.out[i]) <=
-               planner->intervals[interval].bytes;
+               planner->pieces[piece].interval.bytes;
+}
+
+static struct plan_buffer outbox(const struct planner *planner, const struct value *sent,
+                                 const struct layout *layout)
+{
+    size_t bytes = planner->plan->backend->layout_bytes(layout);
+    return (struct plan_buffer){SPACE_OUTBOX, planner->outbox[sent->id], bytes, layout};
+}
+
+/* Whether the kernel may leave its output in the outbox at once: as it shall lie there, and nobody
+ * reads it after this section. */
+static bool goes_out(const struct planner *planner, const struct value *value,
+                     const struct layout *layout, const struct layout *plain_layout)
+{
+    const struct order *order = &planner->order;
+    size_t last = (size_t)planner->last_read[value->id];
+    return planner->plan->backend->layout_equal(layout, plain_layout) && last < order->n &&
+           order->section[last] == order->section[planner->at];
 }
 
 static int place_output(struct planner *planner, struct plan_step *step, int i, struct err *err)
@@ -221,7 +294,13 @@ static int place_output(struct planner *planner, struct plan_step *step, int i, 
         return 0;
     }
     int rc = 0;
-    if (overwrites(planner, step, i)) {
+    const struct node *sender = planner->senders[value->id];
+    const struct layout *plain_layout = sender != NULL ? plain(planner, value, err) : NULL;
+    if (sender != NULL && plain_layout == NULL)
+        return err->code;
+    if (sender != NULL && goes_out(planner, value, layout, plain_layout)) {
+        step->out[i] = outbox(planner, sender->out[0], plain_layout);
+    } else if (overwrites(planner, step, i)) {
         step->out[i] = step->in[step->choice.inplace[i]];
         step->out[i].layout = layout;
         step->out[i].bytes = backend->layout_bytes(layout);
@@ -270,6 +349,22 @@ static int plan_kernel(struct planner *planner, const struct node *node, struct 
     return rc != 0 ? rc : push(planner, &step, err);
 }
 
+/* Nothing is left to do where the kernel that made the value has left it there. */
+static int plan_send(struct planner *planner, const struct node *node, struct err *err)
+{
+    struct value *value = node->in[0];
+    const struct layout *layout = plain(planner, value, err);
+    if (layout == NULL)
+        return err->code;
+    const struct copy *from = in_layout(planner, value, layout);
+    if (from == NULL)
+        from = planner->copies[value->id];
+    struct plan_buffer to = outbox(planner, node->out[0], layout);
+    if (from->buffer.space == SPACE_OUTBOX && from->buffer.offset == to.offset)
+        return 0;
+    return add_reorder(planner, value, &from->buffer, &to, node, err);
+}
+
 static int plan_node(struct planner *planner, const struct node *node, struct err *err)
 {
     int rc = 0;
@@ -281,7 +376,9 @@ static int plan_node(struct planner *planner, const struct node *node, struct er
             rc = meet(planner, node->out[i], err);
     if (rc != 0)
         return rc;
-    return node->op->view ? plan_view(planner, node, err) : plan_kernel(planner, node, err);
+    return node->op->view   ? plan_view(planner, node, err)
+           : node->op->send ? plan_send(planner, node, err)
+                            : plan_kernel(planner, node, err);
 }
 
 /* What the host reads after the step, plain, kept to the end. */
@@ -323,63 +420,201 @@ static int keep_outputs(struct planner *planner, struct err *err)
         rc = keep(planner, plan->graph->output, &plan->output, err);
     if (rc == 0)
         rc = keep(planner, plan->graph->prediction, &plan->prediction, err);
-    if (rc == 0)
-        rc = keep_recorded(planner, err);
-    if (rc != 0)
-        return rc;
-    read_now(planner, &plan->loss); /* behind the last step */
-    read_now(planner, &plan->output);
-    read_now(planner, &plan->prediction);
-    return 0;
+    return rc;
+}
+
+/* Behind the last step. */
+static int read_outputs(struct planner *planner, struct err *err)
+{
+    read_now(planner, &planner->plan->loss);
+    read_now(planner, &planner->plan->output);
+    read_now(planner, &planner->plan->prediction);
+    return keep_recorded(planner, err);
+}
+
+static enum section section_at(const struct plan *plan, int step)
+{
+    int section = 0;
+    while (step >= (int)plan->sections[section].end && plan->sections[section].end < plan->n_steps)
+        section++;
+    return (enum section)section;
+}
+
+/* Offsets of the pieces of one space; *ret_bytes: how large it is. */
+static int assign_space(struct planner *planner, bool slot, size_t *ret_bytes, struct err *err)
+{
+    size_t n = 0;
+    struct interval *intervals =
+        arena_array(planner->scratch, planner->n_pieces, sizeof *intervals);
+    if (intervals == NULL)
+        return nomem(err);
+    for (size_t i = 0; i < planner->n_pieces; i++)
+        if (planner->pieces[i].slot == slot)
+            intervals[n++] = planner->pieces[i].interval;
+    int rc = liveness_assign(intervals, n, ret_bytes, err);
+    for (size_t i = planner->n_pieces; rc == 0 && i-- > 0;)
+        if (planner->pieces[i].slot == slot)
+            planner->pieces[i].interval = intervals[--n];
+    return rc;
 }
 
 static void resolve(const struct planner *planner, struct plan_buffer *buffer)
 {
-    if (buffer->space == SPACE_ARENA)
-        buffer->offset = planner->intervals[buffer->offset].offset;
+    if (buffer->space != SPACE_ARENA)
+        return;
+    const struct piece *piece = &planner->pieces[buffer->offset];
+    buffer->space = piece->slot ? SPACE_SLOT : SPACE_ARENA;
+    buffer->offset = piece->interval.offset;
+}
+
+static void resolve_step(const struct planner *planner, struct plan_step *step)
+{
+    for (int k = 0; k < step->node->n_in; k++)
+        resolve(planner, &step->in[k]);
+    for (int k = 0; k < step->node->n_out; k++)
+        resolve(planner, &step->out[k]);
+    if (step->choice.scratch_bytes > 0)
+        step->scratch_offset = planner->pieces[step->scratch_offset].interval.offset;
 }
 
 static int assign_offsets(struct planner *planner, struct err *err)
 {
     struct plan *plan = planner->plan;
-    int rc = liveness_assign(planner->intervals, planner->n_intervals, &plan->arena_bytes, err);
+    for (size_t i = 0; i < planner->n_pieces; i++) {
+        struct piece *piece = &planner->pieces[i];
+        piece->slot |=
+            section_at(plan, piece->interval.first) != section_at(plan, piece->interval.last);
+    }
+    int rc = assign_space(planner, false, &plan->arena_bytes, err);
+    if (rc == 0)
+        rc = assign_space(planner, true, &plan->slot_bytes, err);
     if (rc != 0)
         return rc;
-    for (size_t i = 0; i < plan->n_steps; i++) {
-        struct plan_step *step = &plan->steps[i];
-        for (int k = 0; k < step->node->n_in; k++)
-            resolve(planner, &step->in[k]);
-        for (int k = 0; k < step->node->n_out; k++)
-            resolve(planner, &step->out[k]);
-        if (step->choice.scratch_bytes > 0)
-            step->scratch_offset = planner->intervals[step->scratch_offset].offset;
-    }
+    for (size_t i = 0; i < plan->n_steps; i++)
+        resolve_step(planner, &plan->steps[i]);
+    for (int i = 0; i < MODEL_MAX_INPUTS; i++)
+        resolve(planner, &plan->data[i]);
+    resolve(planner, &plan->target);
     resolve(planner, &plan->loss);
     resolve(planner, &plan->output);
     resolve(planner, &plan->prediction);
     for (int i = 0; plan->recorded != NULL && i < plan->graph->model->n_recorded; i++)
         resolve(planner, &plan->recorded[i]);
+    for (int i = 0; i < plan->graph->n_received; i++)
+        resolve(planner, &plan->received[i].value);
+    for (int i = 0; i < plan->graph->n_sent; i++)
+        resolve(planner, &plan->sent[i].grad);
     return 0;
+}
+
+/* What is sent, one behind the other. */
+static int place_outbox(struct planner *planner, struct err *err)
+{
+    struct plan *plan = planner->plan;
+    for (size_t i = 0; i < planner->order.n; i++) {
+        const struct node *node = planner->order.nodes[i];
+        if (!node->op->send)
+            continue;
+        const struct layout *layout = plain(planner, node->in[0], err);
+        if (layout == NULL)
+            return err->code;
+        if (planner->senders[node->in[0]->id] == NULL)
+            planner->senders[node->in[0]->id] = node;
+        planner->outbox[node->out[0]->id] = plan->outbox_bytes;
+        size_t bytes = plan->backend->layout_bytes(layout);
+        plan->outbox_bytes += (bytes + LIVENESS_ALIGN - 1) / LIVENESS_ALIGN * LIVENESS_ALIGN;
+    }
+    return 0;
+}
+
+/* Where a value that crosses lies, received or sent. */
+static int carry(struct planner *planner, const struct value *value, struct plan_buffer *ret_buffer,
+                 struct err *err)
+{
+    if (value == NULL)
+        return 0;
+    int rc = value->kind == VALUE_RECEIVED ? meet(planner, value, err) : 0;
+    const struct layout *layout = rc == 0 ? plain(planner, value, err) : NULL;
+    if (layout == NULL)
+        return err->code;
+    *ret_buffer = value->kind == VALUE_RECEIVED ? planner->copies[value->id]->buffer
+                                                : outbox(planner, value, layout);
+    return 0;
+}
+
+static int carry_values(struct planner *planner, struct err *err)
+{
+    const struct graph *graph = planner->plan->graph;
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < graph->n_received; i++)
+        rc = carry(planner, graph->received[i].value, &planner->plan->received[i].value, err);
+    for (int i = 0; rc == 0 && i < graph->n_sent; i++)
+        rc = carry(planner, graph->sent[i].value, &planner->plan->sent[i].value, err);
+    return rc;
+}
+
+static int carry_grads(struct planner *planner, struct err *err)
+{
+    const struct graph *graph = planner->plan->graph;
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < graph->n_received; i++)
+        rc = carry(planner, graph->received[i].grad, &planner->plan->received[i].grad, err);
+    for (int i = 0; rc == 0 && i < graph->n_sent; i++)
+        rc = carry(planner, graph->sent[i].grad, &planner->plan->sent[i].grad, err);
+    return rc;
+}
+
+static int plan_section(struct planner *planner, enum section section, struct err *err)
+{
+    struct plan_steps *steps = &planner->plan->sections[section];
+    int rc = 0;
+    steps->begin = planner->plan->n_steps;
+    if (section == SECTION_FORWARD)
+        rc = carry_values(planner, err);
+    if (section == (planner->cut == CUT_NONE ? SECTION_FORWARD : SECTION_BACKWARD) && rc == 0)
+        rc = carry_grads(planner, err);
+    for (; rc == 0 && planner->at < planner->order.n &&
+           planner->order.section[planner->at] == section;
+         planner->at++)
+        rc = plan_node(planner, planner->order.nodes[planner->at], err);
+    if (section == SECTION_FORWARD && rc == 0)
+        rc = keep_outputs(planner, err);
+    steps->end = planner->plan->n_steps;
+    return rc;
+}
+
+static int prepare(struct planner *planner, struct err *err)
+{
+    struct plan *plan = planner->plan;
+    const struct graph *graph = plan->graph;
+    int rc = sections_order(graph, planner->cut, planner->scratch, &planner->order, err);
+    if (rc != 0)
+        return rc;
+    planner->last_read = lifetime_build(graph, &planner->order, planner->scratch);
+    planner->copies = arena_array(planner->scratch, graph->n_values, sizeof(struct copy *));
+    planner->senders = arena_array(planner->scratch, graph->n_values, sizeof(struct node *));
+    planner->outbox = arena_array(planner->scratch, graph->n_values, sizeof *planner->outbox);
+    plan->received = arena_array(plan->arena, (size_t)graph->n_received, sizeof *plan->received);
+    plan->sent = arena_array(plan->arena, (size_t)graph->n_sent, sizeof *plan->sent);
+    if (planner->last_read == NULL || planner->copies == NULL || planner->senders == NULL ||
+        planner->outbox == NULL || plan->received == NULL || plan->sent == NULL)
+        return nomem(err);
+    return place_outbox(planner, err);
 }
 
 static int plan_graph(struct planner *planner, struct err *err)
 {
-    const struct graph *graph = planner->plan->graph;
-    planner->last_read = lifetime_build(graph, planner->scratch);
-    planner->copies = arena_array(planner->scratch, graph->n_values, sizeof(struct copy *));
-    if (planner->last_read == NULL || planner->copies == NULL)
-        return nomem(err);
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        int rc = plan_node(planner, graph->nodes[i], err);
-        if (rc != 0)
-            return rc;
-    }
-    int rc = keep_outputs(planner, err);
+    int rc = prepare(planner, err);
+    for (int section = 0; rc == 0 && section < SECTION_COUNT; section++)
+        rc = plan_section(planner, (enum section)section, err);
+    if (rc == 0)
+        rc = read_outputs(planner, err);
     return rc != 0 ? rc : assign_offsets(planner, err);
 }
 
 int plan_build(const struct backend *backend, const struct graph *graph,
-               const struct variable_map *map, struct plan **ret_plan, struct err *err)
+               const struct variable_map *map, enum plan_cut cut, struct plan **ret_plan,
+               struct err *err)
 {
     struct arena *arena = arena_new();
     struct plan *plan = arena == NULL ? NULL : arena_alloc(arena, sizeof *plan);
@@ -388,7 +623,7 @@ int plan_build(const struct backend *backend, const struct graph *graph,
         return nomem(err);
     }
     *plan = (struct plan){.backend = backend, .graph = graph, .arena = arena};
-    struct planner planner = {.plan = plan, .map = map, .scratch = arena_new()};
+    struct planner planner = {.plan = plan, .map = map, .cut = cut, .scratch = arena_new()};
     int rc = planner.scratch == NULL ? nomem(err) : plan_graph(&planner, err);
     arena_free(planner.scratch);
     if (rc != 0)

@@ -1,9 +1,12 @@
-/* variable_map.c: all variables one behind the other, in their order, each on a cache line. */
+/* variable_map.c: a stage's variables one behind the other, in their order, each on a cache line.
+ */
+#include <stdint.h>
+
 #include "engine/plan/liveness.h"
 #include "engine/plan/plan.h"
 
-int variable_map_build(const struct model *model, struct arena *arena, struct variable_map *ret_map,
-                       struct err *err)
+int variable_map_build(const struct model *model, const struct split *split, int stage,
+                       struct arena *arena, struct variable_map *ret_map, struct err *err)
 {
     struct variable_map map = {.offset =
                                    arena_array(arena, model->n_variables, sizeof *map.offset)};
@@ -11,6 +14,9 @@ int variable_map_build(const struct model *model, struct arena *arena, struct va
         return err_set(err, ERR_NOMEM, "no memory for the map of variables");
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct variable *variable = &model->variables[i];
+        map.offset[i] = SIZE_MAX;
+        if (split != NULL && !split_owns(model, split, stage, (int)i))
+            continue;
         size_t bytes = (size_t)shape_count(&variable->shape) * dtype_size(variable->dtype);
         map.offset[i] = map.bytes;
         map.bytes += (bytes + LIVENESS_ALIGN - 1) / LIVENESS_ALIGN * LIVENESS_ALIGN;

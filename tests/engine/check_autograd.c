@@ -52,9 +52,11 @@ static void machine_open(struct machine *machine, const char *input, const char 
     team_set_size(1);
     int rc = graph_build(machine->model, &op_registry, &options, &machine->graph, &err);
     if (rc == 0)
-        rc = variable_map_build(machine->model, machine->model->arena, &machine->map, &err);
+        rc =
+            variable_map_build(machine->model, NULL, 0, machine->model->arena, &machine->map, &err);
     if (rc == 0)
-        rc = plan_build(&backend_cpu, machine->graph, &machine->map, &machine->plan, &err);
+        rc =
+            plan_build(&backend_cpu, machine->graph, &machine->map, CUT_NONE, &machine->plan, &err);
     if (rc == 0)
         rc = backend_cpu.device_open(&config, &machine->device, &err);
     if (rc == 0)
@@ -88,7 +90,8 @@ static double machine_loss(struct machine *machine)
 {
     struct err err = ERR_INIT;
     const struct step step = {.seed = 1, .number = 1, .loss_divisor = 1, .lr = lr_none};
-    int rc = executor_run(machine->executor, machine->base, &step, NULL, &err);
+    int rc =
+        executor_run(machine->executor, &(struct run){.base = machine->base, .step = &step}, &err);
     ck_assert_msg(rc == 0, "%s", err.message);
     return *(double *)((char *)machine->base[SPACE_ARENA] + machine->plan->loss.offset);
 }

@@ -65,7 +65,7 @@ static int compile_graph(const struct backend *backend, const struct model *mode
     struct plan *plan = NULL;
     int rc = graph_build(model, &op_registry, options, &graph, err);
     if (rc == 0)
-        rc = plan_build(backend, graph, map, &plan, err);
+        rc = plan_build(backend, graph, map, CUT_NONE, &plan, err);
     plan_free(plan);
     graph_free(graph);
     return rc;
@@ -82,7 +82,7 @@ static int compile(const struct backend *backend, const struct job *job, struct 
     struct variable_map map;
     int rc = model_build(job, &op_registry, &model, err);
     if (rc == 0)
-        rc = variable_map_build(model, model->arena, &map, err);
+        rc = variable_map_build(model, NULL, 0, model->arena, &map, err);
     for (size_t i = 0; rc == 0 && i < sizeof options / sizeof *options; i++)
         rc = compile_graph(backend, model, &map, &options[i], err);
     model_free(model);

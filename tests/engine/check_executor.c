@@ -36,9 +36,10 @@ static struct bench bench_open(bool training, int n_replicas)
                          "'loss': {'type': 'MSELoss'},"
                          "'optimizer': {'type': 'SGD', 'lr': 0.1, 'momentum': 0.9}");
     b.arena = arena_new();
-    ck_assert_int_eq(variable_map_build(b.model, b.arena, &b.map, &err), 0);
+    ck_assert_int_eq(variable_map_build(b.model, NULL, 0, b.arena, &b.map, &err), 0);
     ck_assert_int_eq(graph_build(b.model, &op_registry, &options, &b.graph, &err), 0);
-    ck_assert_msg(plan_build(&backend_cpu, b.graph, &b.map, &b.plan, &err) == 0, "%s", err.message);
+    ck_assert_msg(plan_build(&backend_cpu, b.graph, &b.map, CUT_NONE, &b.plan, &err) == 0, "%s",
+                  err.message);
     ck_assert_int_eq(backend_cpu.device_open(&config, &b.device, &err), 0);
     ck_assert_msg(executor_new(b.device, b.plan, &b.executor, &err) == 0, "%s", err.message);
     b.base[SPACE_VARIABLES] = backend_cpu.alloc(b.device, b.map.bytes);
@@ -62,6 +63,12 @@ static void bench_close(struct bench *b)
     graph_free(b->graph);
     arena_free(b->arena);
     models_free(b->model);
+}
+
+static int bench_run(struct bench *b, struct collective *collective, struct err *err)
+{
+    const struct run run = {.base = b->base, .step = &b->step, .collective = collective};
+    return executor_run(b->executor, &run, err);
 }
 
 static float *variable(const struct bench *b, const char *name)
@@ -101,7 +108,7 @@ START_TEST(runs_every_step_and_learns)
     double before = INFINITY;
     for (int i = 0; i < 5; i++) {
         double wanted = loss_by_hand(w, bias, b.base[SPACE_DATA], b.base[SPACE_TARGET]);
-        ck_assert_int_eq(executor_run(b.executor, b.base, &b.step, NULL, &err), 0);
+        ck_assert_int_eq(bench_run(&b, NULL, &err), 0);
         ck_assert_double_eq_tol(loss(&b), wanted, 1e-5);
         ck_assert(wanted < before);
         before = wanted;
@@ -115,7 +122,7 @@ START_TEST(a_run_allocates_nothing)
     struct bench b = bench_open(true, 1);
     struct err err = ERR_INIT;
     oom_arm(1);
-    int rc = executor_run(b.executor, b.base, &b.step, NULL, &err);
+    int rc = bench_run(&b, NULL, &err);
     bool allocated = oom_disarm();
     ck_assert(!allocated);
     ck_assert_int_eq(rc, 0);
@@ -131,7 +138,7 @@ START_TEST(a_failing_node_is_named)
     ck_assert_int_eq(comm_new(2, &comm, &err), 0);
     comm_abort(comm);
     struct collective *collective = comm_collective(comm, 0);
-    ck_assert_int_eq(executor_run(b.executor, b.base, &b.step, collective, &err), ERR_CANCELLED);
+    ck_assert_int_eq(bench_run(&b, collective, &err), ERR_CANCELLED);
     ck_assert_msg(strncmp(err.message, "all_reduce", 10) == 0, "%s", err.message);
     comm_free(comm);
     bench_close(&b);

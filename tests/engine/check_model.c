@@ -115,12 +115,13 @@ START_TEST(buckets_are_runs_of_gradients)
                                      "{'type': 'Linear', 'out_features': 2}",
                                      NULL);
     int first = model->first_gradient; /* bytes: 64, 8, 160, 32 */
-    ck_assert_int_eq(model_bucket_end(model, first, 1), first);
-    ck_assert_int_eq(model_bucket_end(model, first, 64), first);
-    ck_assert_int_eq(model_bucket_end(model, first, 65), first + 1);
-    ck_assert_int_eq(model_bucket_end(model, first, 73), first + 2);
-    ck_assert_int_eq(model_bucket_end(model, first, 1 << 20), first + 3);
-    ck_assert_int_eq(model_bucket_end(model, first + 3, 1 << 20), first + 3);
+    int end = first + model->n_gradients;
+    ck_assert_int_eq(model_bucket_end(model, first, end, 1), first);
+    ck_assert_int_eq(model_bucket_end(model, first, end, 64), first);
+    ck_assert_int_eq(model_bucket_end(model, first, end, 65), first + 1);
+    ck_assert_int_eq(model_bucket_end(model, first, end, 73), first + 2);
+    ck_assert_int_eq(model_bucket_end(model, first, end, 1 << 20), first + 3);
+    ck_assert_int_eq(model_bucket_end(model, first + 3, end, 1 << 20), first + 3);
     models_free(model);
 }
 END_TEST

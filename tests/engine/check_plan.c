@@ -27,10 +27,10 @@ static struct planned plan(const struct backend *backend, struct model *model,
     struct planned planned = {.model = model};
     int rc = graph_build(model, &op_registry, &options, &planned.graph, &err);
     if (rc == 0)
-        rc = variable_map_build(model, model->arena, &planned.map, &err);
+        rc = variable_map_build(model, NULL, 0, model->arena, &planned.map, &err);
     team_set_size(1);
     if (rc == 0)
-        rc = plan_build(backend, planned.graph, &planned.map, &planned.plan, &err);
+        rc = plan_build(backend, planned.graph, &planned.map, CUT_NONE, &planned.plan, &err);
     ck_assert_msg(rc == 0, "%s", err.message);
     return planned;
 }
@@ -132,8 +132,9 @@ START_TEST(op_without_a_kernel_is_an_error)
     struct variable_map map;
     const struct graph_options options = {.batch = 2, .training = true, .n_replicas = 1};
     ck_assert_int_eq(graph_build(model, &op_registry, &options, &graph, &err), 0);
-    ck_assert_int_eq(variable_map_build(model, model->arena, &map, &err), 0);
-    ck_assert_int_eq(plan_build(&backend_paper, graph, &map, &none, &err), ERR_DEVICE_FAILED);
+    ck_assert_int_eq(variable_map_build(model, NULL, 0, model->arena, &map, &err), 0);
+    ck_assert_int_eq(plan_build(&backend_paper, graph, &map, CUT_NONE, &none, &err),
+                     ERR_DEVICE_FAILED);
     ck_assert_str_eq(err.message, "paper devices have no kernel for batch_norm (layer \"bn\")");
     ck_assert_ptr_null(none);
     graph_free(graph);
@@ -146,7 +147,7 @@ START_TEST(variables_lie_apart_and_gradients_in_one_run)
     struct err err = ERR_INIT;
     struct variable_map map;
     struct model *model = models_new(models_cnn_input, models_cnn, NULL);
-    ck_assert_int_eq(variable_map_build(model, model->arena, &map, &err), 0);
+    ck_assert_int_eq(variable_map_build(model, NULL, 0, model->arena, &map, &err), 0);
     size_t end = 0;
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct variable *variable = &model->variables[i];
@@ -333,7 +334,8 @@ START_TEST(every_step_finds_what_it_reads)
 
     struct err err = ERR_INIT;
     struct plan *again = NULL;
-    ck_assert_int_eq(plan_build(&backend_cpu, planned.graph, &planned.map, &again, &err), 0);
+    ck_assert_int_eq(plan_build(&backend_cpu, planned.graph, &planned.map, CUT_NONE, &again, &err),
+                     0);
     char *first = plan_dump(planned.plan), *second = plan_dump(again);
     ck_assert_str_eq(first, second);
     free(first);

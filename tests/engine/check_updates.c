@@ -100,7 +100,7 @@ static float clip_scale(float *run, int64_t n, double max_norm)
         kernel->query(&node, (const struct layout *[NODE_MAX_IN]){NULL}, arena, &choice, &err), 0);
     ck_assert_int_eq(kernel->create(NULL, &node, &choice, &state, &err), 0);
     void *in[] = {run, run + n - 3}, *out[] = {&scale};
-    const struct kernel_args args = {in, out, malloc(choice.scratch_bytes), NULL, NULL};
+    const struct kernel_args args = {.in = in, .out = out, .scratch = malloc(choice.scratch_bytes)};
     ck_assert_int_eq(kernel->run(state, &args, &err), 0);
     free(args.scratch);
     kernel->destroy(state);

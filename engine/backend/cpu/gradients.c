@@ -90,17 +90,27 @@ static void norm_parts(int64_t begin, int64_t end, void *context)
     }
 }
 
-/* torch.nn.utils.clip_grad_norm_: the gaps of alignment are zero and add nothing. */
-static int clip_grad_norm_run(void *state, const struct kernel_args *args, struct err *err)
+/* The gaps of alignment are zero and add nothing. */
+static double sum_all_squares(const struct own *own, const struct kernel_args *args)
 {
-    (void)err;
-    const struct own *own = state;
-    const struct clip_grad_norm_attr *attr = own->node->attr;
     struct norm norm = {args->in[0], (int64_t)flat_count(own, args), args->scratch};
     double total = 0;
     team_for(NORM_PARTS, NORM_PARTS * (int64_t)OWN_GRAIN / norm.count + 1, norm_parts, &norm);
     for (int p = 0; p < NORM_PARTS; p++)
         total += norm.part[p];
+    return total;
+}
+
+/* torch.nn.utils.clip_grad_norm_. A stage without gradients has its part in the sum all the same.
+ */
+static int clip_grad_norm_run(void *state, const struct kernel_args *args, struct err *err)
+{
+    const struct own *own = state;
+    const struct clip_grad_norm_attr *attr = own->node->attr;
+    double total = own->node->in[0] != NULL ? sum_all_squares(own, args) : 0;
+    int rc = args->stages != NULL ? args->stages->sum(args->stages, &total, err) : 0;
+    if (rc != 0)
+        return rc;
     float scale = (float)(attr->max_norm / (sqrt(total) + 1e-6));
     *(float *)args->out[0] = scale > 1 ? 1 : scale;
     return 0;
