@@ -26,6 +26,10 @@ client_libclient_a_SOURCES = \
 	client/plan.c client/plan.h \
 	client/record.c client/record.h \
 	client/render/bar.c client/render/bar.h \
+	client/render/canvas.h \
+	client/render/canvas_png.c \
+	client/render/canvas_svg.c \
+	client/render/chart.c client/render/chart.h \
 	client/render/plot.c client/render/plot.h \
 	client/render/progress.c client/render/progress.h \
 	client/render/style.h \
@@ -35,6 +39,6 @@ client_libclient_a_SOURCES = \
 	client/render/units.c client/render/units.h \
 	client/terminal.c client/terminal.h \
 	client/worker.c client/worker.h
-CLIENT_LIBS = client/libclient.a proto/libproto.a $(JANSSON_LIBS) $(MATH_LIBS)
+CLIENT_LIBS = client/libclient.a proto/libproto.a $(JANSSON_LIBS) $(CAIRO_LIBS) $(MATH_LIBS)
 client_trainctl_SOURCES = client/main.c
 client_trainctl_LDADD = $(CLIENT_LIBS)

@@ -42,3 +42,10 @@ tests_client_check_terminal_LDADD = tests/client/libpeer.a $(TEST_LIBS) $(JANSSO
 tests_client_check_tools_SOURCES = tests/client/check_tools.c
 tests_client_check_tools_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_client_check_tools_LDADD = tests/client/libpeer.a $(TEST_LIBS) $(JANSSON_LIBS)
+
+check_PROGRAMS += tests/client/check_chart
+TESTS += tests/client/check_chart
+tests_client_check_chart_SOURCES = tests/client/check_chart.c
+tests_client_check_chart_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_client_check_chart_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_client_check_chart_LDADD = tests/lib/liboom.a $(CLIENT_LIBS) $(PNG_LIBS) $(TEST_LIBS)
