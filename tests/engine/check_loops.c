@@ -143,6 +143,34 @@ static void add_row(int row)
 }
 ALL_ROWS(add, shapes)
 
+static void cast_row(int row)
+{
+    struct kernel_test test = {.op = "cast"};
+    test.in[0] = test.out[0] = kernel_test_activation(shapes[row]);
+    test.out[0].dtype = DTYPE_BF16;
+    kernel_test_arrivals(&test);
+    test.in[0].dtype = DTYPE_BF16;
+    test.out[0].dtype = DTYPE_F32;
+    kernel_test_arrivals(&test);
+}
+ALL_ROWS(cast, shapes)
+
+/* Halfway goes to even; what is not finite stays. */
+START_TEST(cast_special)
+{
+    static const float x[] = {NAN, INFINITY, -INFINITY, 1.00390625f, 1.01171875f, -0.0f, 1e-40f, 0};
+    static const double want[] = {NAN, INFINITY, -INFINITY, 1, 1.015625, -0.0};
+    struct kernel_test test = {.op = "cast", .override = x};
+    test.in[0] = test.out[0] = kernel_test_activation(SHAPE(2, 4));
+    test.out[0].dtype = DTYPE_BF16;
+    kernel_test_run(&test);
+    ck_assert(isnan(kernel_test_element(&test.out[0], 0)));
+    for (int i = 1; i < ROWS(want); i++)
+        ck_assert_double_eq(kernel_test_element(&test.out[0], i), want[i]);
+    kernel_test_done(&test);
+}
+END_TEST
+
 static void dropout_row(int row)
 {
     static const double rates[] = {0, 0.25, 0.5, 1};
@@ -195,8 +223,17 @@ END_TEST
 int main(void)
 {
     const TTest *const tests[] = {
-        allocations, max_pool2d, max_pool2d_special, adaptive_avg_pool2d, relu, relu_nan,
-        add,         dropout,    dropout_chunks,
+        allocations,
+        max_pool2d,
+        max_pool2d_special,
+        adaptive_avg_pool2d,
+        relu,
+        relu_nan,
+        add,
+        cast,
+        cast_special,
+        dropout,
+        dropout_chunks,
     };
     return kernel_test_main("loops", tests, ROWS(tests));
 }

@@ -10,6 +10,7 @@
 #include "engine/base/team.h"
 #include "engine/graph/op.h"
 #include "engine/ops/registry.h"
+#include "tests/engine/low.h"
 #include "tests/lib/oom.h"
 #include "tests/ref/ref.h"
 
@@ -43,7 +44,7 @@ struct bench {
 static bool runs_low(const struct kernel_test *test)
 {
     const struct op_def *op = op_find(&op_registry, test->op);
-    return kernel_test_low && op->low.rule != LOW_NEVER;
+    return low_on && op->low.rule != LOW_NEVER;
 }
 
 static void lower(struct tensor *tensors, int n, unsigned which)
@@ -456,7 +457,7 @@ const int64_t kernel_test_blocks[KERNEL_TEST_ARRIVALS] = {0, 16, 8};
 
 void kernel_test_arrivals(const struct kernel_test *test)
 {
-    if (kernel_test_low && !runs_low(test))
+    if (low_on && !runs_low(test))
         return; /* the program that is not low has it */
     for (int i = 0; i < KERNEL_TEST_ARRIVALS; i++) {
         struct kernel_test one = *test;
@@ -491,20 +492,14 @@ static void setup_two(void)
     open_device(2);
 }
 
-static bool bf16_here(void)
-{
-    struct err err = ERR_INIT;
-    return backend_cpu.check_precision(PRECISION_BF16, &err) == 0;
-}
-
 int kernel_test_main(const char *name, const TTest *const *tests, int n)
 {
-    if (kernel_test_low && !bf16_here()) {
+    if (low_missing() != NULL) {
         const char *skipped[64];
         ck_assert_int_le(n, ROWS(skipped));
         for (int i = 0; i < n; i++)
             skipped[i] = tests[i]->name;
-        return checks_skip(skipped, (size_t)n, "this CPU has no bf16");
+        return checks_skip(skipped, (size_t)n, low_missing());
     }
     void (*const setups[])(void) = {setup_one, setup_two};
     const char *const names[] = {"one thread", "two threads"};

@@ -5,9 +5,9 @@
  * into memory full of NaN → compare: both runs bit for bit, padded channels still zero, and every
  * result within 1e-5 of the reference in max|a-b| / max|b|.
  *
- * A program that is linked with kernel_low.c instead of kernel_full.c runs the same tables in bf16:
- * each op with those operands in BF16 that its row in engine/ops names, within 2e-2. It is skipped
- * on a CPU that has no bf16.
+ * A program that is linked with low_on.c runs the same tables in bf16 (low.h): each op with those
+ * operands in BF16 that its row in engine/ops names, within 2e-2. It is skipped on a CPU that has
+ * no bf16.
  */
 #ifndef TESTS_ENGINE_KERNEL_TEST_H
 #define TESTS_ENGINE_KERNEL_TEST_H
@@ -24,8 +24,6 @@ enum fill {
     FILL_LENGTH,   /* I64 integers from 1 to the tensor's limit */
     FILL_ZERO,
 };
-
-extern const bool kernel_test_low; /* kernel_full.c, kernel_low.c */
 
 struct tensor {
     struct shape shape;

@@ -28,12 +28,14 @@ struct job *models_job(const char *input, const char *layers, const char *more)
     static char text[16384];
     struct err err = ERR_INIT;
     struct job *job = NULL;
+    bool trains = more != NULL && strstr(more, "'train'") != NULL;
     int length = snprintf(text, sizeof text,
                           "{'version': 1,"
                           "'model': {'input': {'shape': %s}, 'layers': [%s]},"
                           "'data': {'train': {'format': 'idx', 'inputs': 'x', 'targets': 'y'}},"
-                          "'train': {'epochs': 1, 'batch_size': 4}, %s}",
-                          input, layers, more != NULL ? more : default_members);
+                          "%s %s}",
+                          input, layers, trains ? "" : "'train': {'epochs': 1, 'batch_size': 4},",
+                          more != NULL ? more : default_members);
     ck_assert_int_lt(length, (int)sizeof text);
     for (char *c = text; *c != '\0'; c++)
         *c = *c == '\'' ? '"' : *c;

@@ -1,4 +1,6 @@
-/* elementwise.c: relu, add, dropout. */
+/* elementwise.c: relu, add, dropout, cast. */
+#include <math.h>
+
 #include "engine/base/rng.h"
 #include "engine/ops/attr.h"
 #include "tests/ref/ref.h"
@@ -28,6 +30,25 @@ void ref_add(const struct node *node, double *const *in, double *const *out,
         for (int k = 0; k < node->n_in; k++)
             out[0][i] += in[k][i];
     }
+}
+
+/* The nearer of the two floats of 8 bits around it, the even one in the middle. */
+static double nearest_bf16(double x)
+{
+    int exponent;
+    if (x == 0 || !isfinite(x))
+        return x;
+    frexp(x, &exponent);
+    return ldexp(nearbyint(ldexp(x, 8 - exponent)), exponent - 8);
+}
+
+void ref_cast(const struct node *node, double *const *in, double *const *out,
+              const struct step *step)
+{
+    (void)step;
+    bool low = node->out[0]->dtype == DTYPE_BF16;
+    for (int64_t i = 0; i < shape_count(&node->in[0]->shape); i++)
+        out[0][i] = low ? nearest_bf16(in[0][i]) : in[0][i];
 }
 
 void ref_dropout(const struct node *node, double *const *in, double *const *out,
