@@ -237,8 +237,8 @@ static const struct field selfattention_rows[] = {
          DEFAULT("0"),                                                                             \
          REALS(0, 1)},                                                                             \
         {"batch_first", FIELD_FIXED, "All tensors begin with the batch", DEFAULT("true")},         \
-        {"total_length", FIELD_FIXED, "The output has as many steps as the input",                 \
-         DEFAULT("true"), LATER({"false", "outputs as long as the longest sample"})},              \
+        {"total_length", FIELD_BOOL, "Outputs as long as the input, or as the longest sample",     \
+         AT(job_layer, recurrent.total_length), DEFAULT("true")},                                  \
         {"checkpoint_steps", FIELD_INT,                                                            \
          "Keep the state every so many steps and recompute those between in backward",             \
          AT(job_layer, recurrent.checkpoint_steps), RANGE(1, DIM_MAX)},                            \

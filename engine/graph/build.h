@@ -52,6 +52,12 @@ void build_at(struct build *build, int layer, const char *name);
 int forward_build(struct build *build, struct err *err);
 /* The target, the loss, the prediction, the output's gradient where one is needed. */
 int forward_build_loss(struct build *build, struct err *err);
+/* trim.c: marks the output of a layer that is as long as the longest sample of a chunk, notes in
+ * the model that is being found who makes and who needs the whole of such a value; the same for the
+ * model's output. */
+void trim_layer(struct build *build, const struct job_layer *layer, struct value *const *in,
+                int n_in, struct value *out);
+void trim_output(struct build *build);
 /* stage.c: what crosses to and from other stages: the values received, ahead of forward; a `send`
  * node for each layer whose output other stages read, behind it; these nodes' gradients, ahead of
  * autograd; a `send` node for each gradient that goes back, behind it. */

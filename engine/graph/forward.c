@@ -45,6 +45,8 @@ static int build_one(struct build *build, struct err *err)
                                    op->integers ? "float32" : "int64");
     if (rc == 0)
         rc = op->build(build, layer, in, n_in, &build->graph->layers[build->layer], err);
+    if (rc == 0 && build->found != NULL)
+        trim_layer(build, layer, in, n_in, build->graph->layers[build->layer]);
     return rc;
 }
 
@@ -89,6 +91,8 @@ int forward_build(struct build *build, struct err *err)
     if (rc != 0)
         return rc;
     graph->output = graph->layers[n_layers - 1];
+    if (build->found != NULL)
+        trim_output(build);
     return prune(graph, makes_output, err);
 }
 

@@ -38,6 +38,8 @@ struct value {
     int input;             /* VALUE_DATA */
     struct value *lengths; /* DTYPE_I64 [N]: how many of each sample's steps (dimension 1) are
                               valid; NULL: all */
+    bool trimmed;          /* in PyTorch it has the steps of its longest sample alone; set where the
+                              model is being found */
     struct node *producer; /* NULL for data, targets and variables */
     bool needs_grad;       /* a trained parameter is upstream */
     struct value *grad;    /* its gradient as the nodes so far make it; NULL: none */

@@ -21,4 +21,5 @@ engine_libengine_a_SOURCES += \
 	%D%/split.c \
 	%D%/split.h \
 	%D%/stage.c \
+	%D%/trim.c \
 	%D%/update.c

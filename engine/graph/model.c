@@ -40,7 +40,9 @@ static struct model_input document_input(const struct job_input *input)
                                 .shape = {.rank = (int)input->shape.rank},
                                 .dtype = dtypes[input->dtype],
                                 .lengths = -1,
-                                .of = -1};
+                                .of = -1,
+                                .trims = -1,
+                                .whole = -1};
     memcpy(found.shape.dim, input->shape.dim,
            (size_t)input->shape.rank * sizeof input->shape.dim[0]);
     return found;
@@ -62,7 +64,9 @@ static int find_inputs(struct model *model, struct err *err)
             .name = arena_format(model->arena, "%s.lengths", document->inputs[i].name),
             .dtype = DTYPE_I64,
             .lengths = -1,
-            .of = i};
+            .of = i,
+            .trims = -1,
+            .whole = -1};
         if (model->inputs[next++].name == NULL)
             return err_set(err, ERR_NOMEM, "no memory for the model");
     }

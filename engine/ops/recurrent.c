@@ -181,6 +181,9 @@ static int recurrent_build(struct build *build, const struct job_layer *layer,
     if (x->shape.rank != 3)
         return build_shape_error(build, layer, err, "it takes [N, T, F], but its input is %s",
                                  build_shape_text(&x->shape, text));
+    if (!args->total_length && x->lengths == NULL)
+        return build_shape_error(build, layer, err,
+                                 "total_length is false, but its input has no lengths");
     if (args->input_size != 0 && args->input_size != x->shape.dim[2])
         return build_shape_error(
             build, layer, err, "input_size is %" PRId64 ", but its input %s has %" PRId64,

@@ -5,6 +5,8 @@ engine_libengine_a_SOURCES += \
 	%D%/chunk.h \
 	%D%/crew.c \
 	%D%/crew.h \
+	%D%/longest.c \
+	%D%/longest.h \
 	%D%/memory.c \
 	%D%/memory.h \
 	%D%/microbatch.c \

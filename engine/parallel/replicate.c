@@ -13,6 +13,7 @@
 #include "engine/graph/op.h"
 #include "engine/parallel/chunk.h"
 #include "engine/parallel/crew.h"
+#include "engine/parallel/longest.h"
 #include "engine/parallel/replica.h"
 #include "engine/parallel/rows.h"
 #include "engine/parallel/strategy_def.h"
@@ -279,7 +280,9 @@ static int replicate_train(struct strategy *strategy, const struct batch *batch,
 {
     struct replicate *replicate = (struct replicate *)strategy;
     scatter(replicate, batch, step, true, part);
-    int rc = on_devices(replicate, run_chunk_task, err);
+    int rc = longest_check(&replicate->config, batch, err);
+    if (rc == 0)
+        rc = on_devices(replicate, run_chunk_task, err);
     if (rc != 0)
         return rc;
     replicate->buffers_differ = replicate->config.n_devices > 1;
@@ -339,7 +342,9 @@ static int replicate_evaluate(struct strategy *strategy, const struct batch *bat
     if (rc != 0)
         return rc;
     scatter(replicate, batch, step, false, STEP_WHOLE);
-    rc = on_devices(replicate, run_chunk_task, err);
+    rc = longest_check(&replicate->config, batch, err);
+    if (rc == 0)
+        rc = on_devices(replicate, run_chunk_task, err);
     if (rc != 0)
         return rc;
     gather(replicate, step, ret_result);

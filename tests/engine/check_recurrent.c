@@ -1,10 +1,12 @@
-/* Checkpoints between the time steps of LSTM, GRU and RNN: they change memory but not one bit. */
+/* LSTM, GRU and RNN as whole jobs run them: checkpoints between the time steps, which change memory
+ * but not one bit; outputs as long as the longest sample of a chunk. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/engine/idx_files.h"
 #include "tests/engine/run_job.h"
 #include "tests/lib/checks.h"
 
@@ -137,6 +139,128 @@ START_TEST(takes_no_more_than_planned)
 }
 END_TEST
 
+/* Outputs as long as the longest sample: four samples of five steps, two a chunk on two devices. */
+
+enum { SAMPLES = 4, STEPS = 5 };
+#define TRIMMED "{'type': 'LSTM', 'name': 'lstm', 'hidden_size': 3, 'total_length': false}, "
+#define LAST "{'type': 'SelectLast'}, {'type': 'Linear', 'out_features': 2}"
+
+static const struct longest_row {
+    uint8_t lengths[SAMPLES];
+    int n_devices;
+    const char *layers, *says; /* says NULL: it runs, as with total_length true */
+} longest_rows[] = {
+    {{4, 1, 2, 3}, 1, TRIMMED LAST, NULL},
+    {{4, 1, 2, 4}, 2, TRIMMED LAST, NULL},
+    {{4, 1, 2, 4},
+     2,
+     TRIMMED "{'type': 'LayerNorm'}, {'type': 'GRU', 'hidden_size': 2}, " LAST,
+     NULL},
+    {{5, 1, 2, 5}, 2, TRIMMED "{'type': 'Flatten'}, {'type': 'Linear', 'out_features': 2}", NULL},
+    {{4, 1, 2, 3},
+     2,
+     TRIMMED LAST,
+     "layer \"lstm\" gives as many steps as the longest sample of a chunk: replica 0 on cpu:0 4, "
+     "replica 1 on cpu:1 3, and these cannot be gathered; with total_length true all give 5"},
+    {{4, 1, 2, 4},
+     2,
+     TRIMMED "{'type': 'Flatten', 'name': 'flat'}, {'type': 'Linear', 'out_features': 2}",
+     "layer \"lstm\" gives as many steps as the longest sample, here 4, but layer \"flat\" takes "
+     "5: that "
+     "is what total_length true gives"},
+    {{3, 3, 3, 3},
+     1,
+     TRIMMED "{'type': 'Linear', 'name': 'c', 'out_features': 2}",
+     "here 3, but the loss takes 5"},
+    {{3, 1, 2, 3},
+     1,
+     "{'type': 'GRU', 'name': 'gru', 'hidden_size': 3}, "
+     "{'type': 'RNN', 'name': 'rnn', 'hidden_size': 3, 'total_length': false}, "
+     "{'type': 'Add', 'name': 'sum', 'inputs': ['gru', 'rnn']}, " LAST,
+     "layer \"rnn\" gives as many steps as the longest sample, here 3, but layer \"sum\" takes 5"},
+};
+
+static const char *longest_file(const char *name, int rank, const void *data, size_t bytes)
+{
+    const uint32_t dim[] = {SAMPLES, STEPS, 2};
+    uint8_t text[256];
+    return idx_file(name, text, idx_make(text, 8, rank, dim, data, bytes));
+}
+
+static struct job *parse(char *document)
+{
+    struct err err = ERR_INIT;
+    struct job *job = NULL;
+    for (char *c = document; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    int rc = job_parse(document, strlen(document), &job, &err);
+    ck_assert_msg(rc == 0, "%s: %s", err.path, err.message);
+    return job;
+}
+
+static void run_longest(const struct longest_row *row, bool whole, const char *output,
+                        struct run_job *run)
+{
+    static uint8_t x[SAMPLES * STEPS * 2], targets[SAMPLES * STEPS];
+    char patch[2048], layers[1024];
+    const bool tokens = strstr(row->layers, "'c'") != NULL;
+    for (size_t i = 0; i < sizeof x; i++)
+        x[i] = (uint8_t)(i * 7 % 5);
+    snprintf(layers, sizeof layers, "%s", row->layers);
+    char *trims = strstr(layers, ", 'total_length': false");
+    if (whole)
+        memset(trims, ' ', strlen(", 'total_length': false"));
+    snprintf(
+        patch, sizeof patch,
+        "{'version': 1, 'model': {'input': {'shape': [5, 2], 'lengths': true}, 'layers': [%s]},"
+        " 'data': {'train': {'format': 'idx', 'inputs': '%s', 'lengths': '%s', 'targets': '%s'},"
+        " 'shuffle': false},"
+        " 'loss': {'type': 'CrossEntropyLoss'}, 'optimizer': {'type': 'SGD', 'lr': 0.1},"
+        " 'train': {'batch_size': 4, 'epochs': 2}}",
+        layers, longest_file("x.idx", 3, x, sizeof x),
+        longest_file("lengths.idx", 1, row->lengths, SAMPLES),
+        longest_file("targets.idx", tokens ? 2 : 1, targets, tokens ? sizeof targets : SAMPLES));
+    struct job *job = parse(patch);
+    run_job_parsed(job, output, row->n_devices, 0, run);
+    job_free(job);
+}
+
+START_TEST(pads_to_the_longest)
+{
+    const struct longest_row *row = &longest_rows[_i];
+    char whole[64], trimmed[64];
+    struct run_job *run = calloc(1, sizeof *run);
+    snprintf(whole, sizeof whole, "%s/whole", checks_scratch());
+    snprintf(trimmed, sizeof trimmed, "%s/trimmed", checks_scratch());
+    run_longest(row, false, trimmed, run);
+    if (row->says == NULL) {
+        ck_assert_msg(run->rc == 0, "%s", run->err.message);
+        run_longest(row, true, whole, run);
+        run_job_same_file(whole, trimmed, "weights.safetensors");
+    } else {
+        ck_assert_int_eq(run->rc, ERR_MODEL_SHAPE);
+        ck_assert_ptr_nonnull(strstr(run->err.path, "/total_length"));
+        ck_assert_msg(strstr(run->err.message, row->says) != NULL, "%s", run->err.message);
+    }
+    checks_scratch_remove();
+    free(run);
+}
+END_TEST
+
+START_TEST(needs_lengths)
+{
+    struct job *job =
+        run_job_parse("{'model': {'input': {'shape': [5, 2]}, 'layers': [" TRIMMED LAST "]}}");
+    struct run_job *run = calloc(1, sizeof *run);
+    run_job_parsed(job, "unused", 1, 0, run);
+    ck_assert_int_eq(run->rc, ERR_MODEL_SHAPE);
+    ck_assert_str_eq(run->err.message,
+                     "layer \"lstm\" (LSTM): total_length is false, but its input has no lengths");
+    job_free(job);
+    free(run);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("recurrent");
@@ -145,5 +269,8 @@ int main(void)
     tcase_add_loop_test(tcase, takes_a_part_of_the_memory, 0,
                         sizeof long_rows / sizeof long_rows[0]);
     tcase_add_test(tcase, takes_no_more_than_planned);
+    tcase_add_loop_test(tcase, pads_to_the_longest, 0,
+                        sizeof longest_rows / sizeof longest_rows[0]);
+    tcase_add_test(tcase, needs_lengths);
     return checks_run(suite);
 }
