@@ -35,7 +35,9 @@ struct tensor {
     bool opaque;      /* the kernel's own: not compared */
     /* Filled by kernel_test_run. */
     double *reference; /* in plain order; given instead of made where it is not NULL before */
-    void *memory;      /* as the kernel left or got it; given with `layout` for what is opaque */
+    double *golden; /* PyTorch's, or NULL: the reference has to agree, the kernel is compared with
+                       it; freed by kernel_test_done */
+    void *memory;   /* as the kernel left or got it; given with `layout` for what is opaque */
     const struct layout *layout;
 };
 
