@@ -186,11 +186,30 @@ static int check_microbatches(const struct job_parallel *parallel, struct err *e
     return 0;
 }
 
+static int check_shards(const struct job *job, size_t n, struct err *err)
+{
+    const struct job_parallel *parallel = &job->parallel;
+    if (parallel->shards == 0)
+        return 0;
+    if (job->train.n_record > 0)
+        return err_at(err, ERR_JOB_UNSUPPORTED, "/train/record",
+                      "recorded tensors of shards are not in this version");
+    if (parallel->batch_norm == STATISTICS_SYNCHRONIZED)
+        return refuse(err, "shards",
+                      "each shard normalises by itself: allowed with shards is batch_norm "
+                      "\"per_replica\", found \"synchronized\"");
+    if ((size_t)parallel->shards < n)
+        return refuse(err, "shards",
+                      "each device runs at least one shard: %zu devices need as many, found %lld",
+                      n, (long long)parallel->shards);
+    return 0;
+}
+
 int job_check_devices(const struct job *job, size_t n, struct err *err)
 {
     const struct job_parallel *parallel = &job->parallel;
     if (parallel->mode != PARALLEL_STAGES)
-        return 0;
+        return check_shards(job, n, err);
     size_t replicas = (size_t)parallel->replicas, stages = n / replicas;
     if (parallel->n_stages > 0 && n != count_named(parallel))
         return refuse(err, "devices", "the stages have %zu devices together, found %zu",
@@ -238,6 +257,8 @@ int job_check_parallel(const struct job *job, struct err *err)
         return refuse(err, "devices",
                       "mode \"single\" runs on one device; for more say \"mode\": \"replicate\"");
     int rc = parallel->devices != NULL ? check_device_list(parallel, err) : 0;
+    if (rc == 0)
+        rc = check_shards(job, (size_t)parallel->n_devices, err);
     return rc == 0 && parallel->mode == PARALLEL_STAGES ? check_stages(job, err) : rc;
 }
 

@@ -145,6 +145,9 @@ static const struct field replicate_rows[] = {
      AT(job_parallel, batch_norm), DEFAULT("\"per_replica\""),
      CHOICES(OPTION("per_replica", STATISTICS_PER_REPLICA),
              OPTION("synchronized", STATISTICS_SYNCHRONIZED))},
+    {"shards", FIELD_INT,
+     "Cut each batch in so many, whatever the devices: the same bits on any number of them",
+     AT(job_parallel, shards), RANGE(1, LIMIT_DEVICES)},
     {0},
 };
 
@@ -185,8 +188,7 @@ static const struct field stages_rows[] = {
 static const struct choice modes[] = {
     {"single", PARALLEL_SINGLE, single_rows, NULL},
     {"replicate", PARALLEL_REPLICATE, replicate_rows,
-     LATER_KEYS({"output_device", "output devices"}, {"shards", "shards"},
-                {"shard_optimizer", "sharded optimizers"})},
+     LATER_KEYS({"output_device", "output devices"}, {"shard_optimizer", "sharded optimizers"})},
     {"stages", PARALLEL_STAGES, stages_rows, LATER_KEYS({"output_device", "output devices"})},
     {0},
 };

@@ -32,7 +32,9 @@ struct job_parallel {
     char **devices;    /* the list in its order ("cpu:1", "cpu"), n_devices long, or NULL; those of
                           `stages` in a row where that is given */
     enum device_type device_type;
-    enum batch_norm_statistics batch_norm; /* of replicate */
+    /* Of replicate. */
+    enum batch_norm_statistics batch_norm;
+    int64_t shards; /* what a batch is cut in, whatever the devices; 0: one each */
     /* Of stages; at most one of split and stages, of split_size and microbatches, is given. */
     char **split; /* where the second and later stages begin, as job_stage's; NULL: by balance */
     size_t n_split;

@@ -32,7 +32,7 @@ struct step {
 /* The other replicas, or stages, as kernels see them. Implemented by engine/comm. */
 struct collective {
     int rank, size;
-    /* Sums `count` floats over all ranks in rank order, in place, everywhere the same bits. Blocks
+    /* Sums `count` floats over all ranks in one order, in place, everywhere the same bits. Blocks
      * until all ranks have called. Errors: ERR_CANCELLED after an abort. */
     int (*all_reduce)(struct collective *self, float *data, size_t count, struct err *err);
     /* `data`: `count` floats in parts of `share`, one a rank (the last parts may be short or

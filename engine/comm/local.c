@@ -1,8 +1,8 @@
 /* local.c: comm.h in shared memory.
  *
- * all_reduce: every rank shows its buffer and waits for the others. Then rank r alone sums slice r
- * over all buffers, in rank order, and writes the sum into all of them: no two ranks touch one
- * element, nothing is copied twice, no memory is needed. A second wait, and all slices are done.
+ * A sum: every rank shows its terms and waits for the others. Then rank r alone sums slice r over
+ * all terms and writes the sum to all ranks: no two ranks touch one element, nothing is copied
+ * twice, no memory is needed. A second wait, and all slices are done.
  *
  * all_gather: every rank shows its buffer, then copies the others' parts out of theirs.
  *
@@ -18,16 +18,16 @@
 #include <string.h>
 
 enum {
-    SPINS = 1000,              /* some microseconds */
-    BLOCK = 1024,              /* floats summed at a time: they stay in the first-level cache */
+    SPINS = 1000, /* some microseconds */
+    MAX_TERMS = 2 * LIMIT_DEVICES,
     LINE = 64 / sizeof(float), /* slices begin on cache lines */
 };
 
 struct rank {
     struct collective collective; /* first: the public view */
     struct comm *comm;
-    float *data; /* of the call in progress */
-    size_t count;
+    struct comm_sum sum; /* of the call in progress */
+    float *data;         /* of the gather in progress */
     double number;
 };
 
@@ -86,46 +86,67 @@ static int comm_wait(struct comm *comm, struct err *err)
     return 0;
 }
 
+static int collect(const struct comm *comm, struct term *ret_terms)
+{
+    int n = 0;
+    for (int r = 0; r < comm->size; r++)
+        for (int t = 0; t < comm->rank[r].sum.n_terms; t++)
+            ret_terms[n++] = comm->rank[r].sum.terms[t];
+    return n;
+}
+
+static void leave(const struct comm_sum *to, size_t at, size_t n, const float *sum)
+{
+    if (to->before == NULL) {
+        memcpy(to->to + at, sum, n * sizeof *sum);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        to->to[at + i] = to->before[at + i] + sum[i];
+}
+
 static void sum_slice(const struct comm *comm, size_t begin, size_t end)
 {
-    float sum[BLOCK];
-    for (size_t at = begin; at < end; at += BLOCK) {
-        size_t n = end - at < BLOCK ? end - at : BLOCK;
-        memcpy(sum, comm->rank[0].data + at, n * sizeof *sum);
-        for (int r = 1; r < comm->size; r++)
-            for (size_t i = 0; i < n; i++)
-                sum[i] += comm->rank[r].data[at + i];
+    struct term terms[MAX_TERMS];
+    float sum[TREE_BLOCK];
+    int n_terms = collect(comm, terms);
+    for (size_t at = begin; at < end; at += TREE_BLOCK) {
+        size_t n = end - at < TREE_BLOCK ? end - at : TREE_BLOCK;
+        tree_sum(terms, n_terms, at, n, sum);
         for (int r = 0; r < comm->size; r++)
-            memcpy(comm->rank[r].data + at, sum, n * sizeof *sum);
+            leave(&comm->rank[r].sum, at, n, sum);
     }
 }
 
-/* Shows the buffer, waits until all have. */
-static int meet(struct rank *rank, float *data, size_t count, struct err *err)
+/* Waits until all have come to the call. */
+static int meet(struct comm *comm, struct err *err)
 {
-    struct comm *comm = rank->comm;
     if (atomic_load(&comm->aborted))
         return err_set(err, ERR_CANCELLED, "another replica failed");
-    rank->data = data;
-    rank->count = count;
-    int rc = comm_wait(comm, err);
-    assert(rc != 0 || comm->rank[0].count == count);
-    return rc;
+    return comm_wait(comm, err);
+}
+
+int comm_sum(struct comm *comm, int rank, const struct comm_sum *sum, struct err *err)
+{
+    comm->rank[rank].sum = *sum;
+    int rc = meet(comm, err);
+    if (rc != 0)
+        return rc;
+    assert(comm->rank[0].sum.count == sum->count);
+    size_t share = (sum->count + (size_t)comm->size - 1) / (size_t)comm->size;
+    share = (share + LINE - 1) / LINE * LINE;
+    size_t begin = (size_t)rank * share;
+    size_t end = begin + share < sum->count ? begin + share : sum->count;
+    sum_slice(comm, begin, end);
+    return comm_wait(comm, err);
 }
 
 static int all_reduce(struct collective *self, float *data, size_t count, struct err *err)
 {
     struct rank *rank = (struct rank *)self;
-    struct comm *comm = rank->comm;
-    int rc = meet(rank, data, count, err);
-    if (rc != 0)
-        return rc;
-    size_t share = (count + (size_t)comm->size - 1) / (size_t)comm->size;
-    share = (share + LINE - 1) / LINE * LINE;
-    size_t begin = (size_t)self->rank * share;
-    size_t end = begin + share < count ? begin + share : count;
-    sum_slice(comm, begin, end);
-    return comm_wait(comm, err);
+    const struct term term = {data, self->rank, self->rank + 1};
+    const struct comm_sum sum = {.terms = &term, .n_terms = 1, .to = data, .count = count};
+    return comm_sum(rank->comm, self->rank, &sum, err);
 }
 
 static int all_gather(struct collective *self, float *data, size_t count, size_t share,
@@ -133,7 +154,8 @@ static int all_gather(struct collective *self, float *data, size_t count, size_t
 {
     struct rank *rank = (struct rank *)self;
     struct comm *comm = rank->comm;
-    int rc = meet(rank, data, count, err);
+    rank->data = data;
+    int rc = meet(comm, err);
     if (rc != 0)
         return rc;
     for (int r = 0; r < comm->size; r++) {
@@ -150,7 +172,7 @@ static int sum(struct collective *self, double *value, struct err *err)
     struct rank *rank = (struct rank *)self;
     struct comm *comm = rank->comm;
     rank->number = *value;
-    int rc = meet(rank, NULL, 1, err);
+    int rc = meet(comm, err);
     if (rc != 0)
         return rc;
     double total = 0;

@@ -23,6 +23,19 @@ void graph_free(struct graph *graph)
         arena_free(graph->arena);
 }
 
+/* Ops do without the buffers that they would write. */
+static void leave_buffers(struct graph *graph)
+{
+    for (size_t i = 0; i < graph->n_nodes; i++) {
+        struct node *node = graph->nodes[i];
+        for (int k = 0; k < node->n_in; k++)
+            if (node->in[k] != NULL && (node->op->mutates >> k & 1) != 0 &&
+                node->in[k]->kind == VALUE_VARIABLE &&
+                graph->model->variables[node->in[k]->variable].kind == VARIABLE_BUFFER)
+                node->in[k] = NULL;
+    }
+}
+
 static int build_chunk(struct build *build, struct err *err)
 {
     const struct graph *graph = build->graph;
@@ -32,6 +45,8 @@ static int build_chunk(struct build *build, struct err *err)
     if (rc == 0 && graph->options.training &&
         (graph->output == NULL || graph->output->grad != NULL))
         rc = autograd_build(build, err);
+    if (rc == 0 && graph->options.keeps_buffers)
+        leave_buffers(build->graph);
     return rc;
 }
 

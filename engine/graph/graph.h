@@ -91,6 +91,7 @@ struct graph_options {
     bool training; /* false: forward, loss and prediction only, in evaluation mode */
     enum step_part part; /* first, middle: no all-reduce, no update; middle, last: gradients are
                            added  to those of the batches before */
+    bool keeps_buffers;  /* running statistics stay as they are: another chunk's are the model's */
     int n_replicas;      /* > 1: gradients are all-reduced */
     size_t bucket_bytes; /* least size of an all-reduce's bucket */
     const struct split *split; /* borrowed, outlives the graph; NULL: the whole model */

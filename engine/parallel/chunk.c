@@ -12,3 +12,13 @@ int chunk_sizes(int64_t batch, int n, int64_t *ret_sizes)
     }
     return chunks;
 }
+
+int chunk_first(int n, int devices, int device)
+{
+    return (device * n + devices - 1) / devices;
+}
+
+int chunk_device(int n, int devices, int chunk)
+{
+    return chunk * devices / n;
+}

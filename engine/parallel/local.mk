@@ -18,6 +18,8 @@ engine_libengine_a_SOURCES += \
 	%D%/rows.h \
 	%D%/shapes.c \
 	%D%/shapes.h \
+	%D%/shard_sum.c \
+	%D%/shard_sum.h \
 	%D%/strategy.c \
 	%D%/strategy.h \
 	%D%/strategy_def.h \

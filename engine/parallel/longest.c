@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "engine/parallel/chunk.h"
+#include "engine/parallel/shapes.h"
 
 static int64_t longest(const int64_t *lengths, int64_t n)
 {
@@ -25,13 +26,14 @@ static int differ(const struct strategy_config *config, const struct model_input
                   int replica, const int64_t *steps, struct err *err)
 {
     char path[64];
+    int device = chunk_device(shapes_chunks(config), config->n_devices, replica);
     return err_at(
         err, ERR_MODEL_SHAPE, place(lengths, path),
         "layer \"%s\" gives as many steps as the longest sample of a chunk: replica 0 on %s "
         "%" PRId64 ", replica %d on %s %" PRId64
         ", and these cannot be gathered; with total_length true all give %" PRId64,
         config->model->job->model.layers[lengths->trims].name, config->devices[0].name, steps[0],
-        replica, config->devices[replica].name, steps[replica],
+        replica, config->devices[device].name, steps[replica],
         config->model->inputs[lengths->of].shape.dim[0]);
 }
 
@@ -53,7 +55,7 @@ static int check(const struct strategy_config *config, const struct model_input 
                  const int64_t *of_samples, int64_t n, struct err *err)
 {
     int64_t sizes[LIMIT_DEVICES], steps[LIMIT_DEVICES];
-    int chunks = chunk_sizes(n, config->n_devices, sizes);
+    int chunks = chunk_sizes(n, shapes_chunks(config), sizes);
     for (int r = 0; r < chunks; r++) {
         steps[r] = longest(of_samples, sizes[r]);
         of_samples += sizes[r];

@@ -130,8 +130,7 @@ static int read_outputs(struct replica *replica, const struct plan *plan, void *
 
 static const struct program *find_program(const struct replica *replica, const struct chunk *chunk)
 {
-    return &replica->programs[shapes_find(replica->shapes, chunk->batch.n, chunk->training,
-                                          chunk->part)];
+    return &replica->programs[shapes_find(replica->shapes, &chunk->key)];
 }
 
 const struct plan_buffer *replica_recorded(const struct replica *replica, const struct chunk *chunk)
@@ -169,9 +168,9 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
         rc = executor_run(program->executor, &run, err);
     if (rc == 0)
         rc = read_buffer(replica, base, &program->plan->loss, &loss, sizeof loss, err);
-    if (rc == 0 && !chunk->training)
+    if (rc == 0 && !chunk->key.training)
         rc = read_outputs(replica, program->plan, base, chunk->batch.n, outputs, err);
-    if (rc == 0 && chunk->training)
+    if (rc == 0 && chunk->key.training)
         rc = read_statistics(replica, chunk, base, outputs, err);
     if (rc == 0)
         *ret_loss = loss;

@@ -23,9 +23,8 @@ struct replica {
 };
 
 struct chunk {
-    struct batch batch; /* this replica's part, on the host; n 0: it rests */
-    bool training;
-    enum step_part part;
+    struct batch batch;   /* this replica's part, on the host; n 0: it rests */
+    struct shape_key key; /* of batch.n samples */
     struct step step;
     struct collective *collective;
 };

@@ -1,6 +1,9 @@
 /* replicate.c: strategy.h by replicas, as DataParallel: a batch is cut by torch.chunk, each
  * device's thread runs its chunk, the graph's all-reduce nodes sum the gradients on the way.
  *
+ * Where the job has shards, a device runs several chunks one by one, each a replica of its own;
+ * what their order of addition is does not depend on the devices (shard_sum.h).
+ *
  * Variables are the same on all devices at the start and stay so, since every replica makes the
  * same update; buffers are the controller's (device 0): those of the others are discarded, and
  * overwritten before an evaluation.
@@ -16,14 +19,19 @@
 #include "engine/parallel/longest.h"
 #include "engine/parallel/replica.h"
 #include "engine/parallel/rows.h"
+#include "engine/parallel/shard_sum.h"
 #include "engine/parallel/strategy_def.h"
 
-/* A device's part of a call. */
-struct driver {
-    struct replica replica;
+struct part { /* of a batch: one device's, or a shard */
     struct chunk chunk;
     double loss_sum;
     struct replica_outputs outputs; /* this chunk's part of the strategy's */
+};
+
+struct driver { /* of a device */
+    struct replica replica;
+    struct shard_sum shards; /* where the job has shards */
+    struct chunk update;     /* the same: what follows them */
 };
 
 struct replicate {
@@ -32,7 +40,7 @@ struct replicate {
     struct shapes shapes;
     struct arena *arena; /* holds the map */
     struct variable_map map;
-    struct comm *comm; /* NULL with one device */
+    struct comm *comm; /* NULL with one device and no shards */
     struct crew *crew;
     int64_t *predictions;
     float *outputs;                        /* NULL: not kept */
@@ -43,8 +51,16 @@ struct replicate {
     int variable;                          /* that read and write are about */
     void *read_to;
     const void *write_from;
+    struct part parts[LIMIT_DEVICES]; /* one a device, or the shards */
+    int n_parts;
+    enum step_part part; /* of the call in progress */
     struct driver drivers[];
 };
+
+static bool has_shards(const struct replicate *replicate)
+{
+    return replicate->config.model->job->parallel.shards > 0;
+}
 
 static void abort_all(void *context)
 {
@@ -69,25 +85,61 @@ static int on_devices(struct replicate *replicate, crew_task task, struct err *e
 static int open_task(void *context, int rank, struct err *err)
 {
     struct replicate *replicate = context;
-    return replica_open(&replicate->drivers[rank].replica, err);
+    struct driver *driver = &replicate->drivers[rank];
+    int rc = replica_open(&driver->replica, err);
+    return rc != 0 ? rc
+                   : shard_sum_open(&driver->shards, &replicate->config, &replicate->map, rank,
+                                    driver->replica.device, driver->replica.variables.at, err);
 }
 
 static int close_task(void *context, int rank, struct err *err)
 {
     struct replicate *replicate = context;
+    struct driver *driver = &replicate->drivers[rank];
     (void)err;
-    replica_close(&replicate->drivers[rank].replica);
+    shard_sum_close(&driver->shards, replicate->config.backend, driver->replica.device);
+    replica_close(&driver->replica);
     return 0;
 }
 
-static int run_chunk_task(void *context, int rank, struct err *err)
+/* Of a part that rests, only what the others wait for is run. */
+static int run_part(struct replicate *replicate, int rank, int p, struct err *err)
+{
+    struct part *part = &replicate->parts[p];
+    part->loss_sum = 0;
+    if (part->chunk.batch.n == 0 && (!part->chunk.key.training || has_shards(replicate)))
+        return 0;
+    return replica_run(&replicate->drivers[rank].replica, &part->chunk, &part->loss_sum,
+                       &part->outputs, err);
+}
+
+static int run_parts_task(void *context, int rank, struct err *err)
+{
+    struct replicate *replicate = context;
+    int n = replicate->config.n_devices, rc = 0;
+    int end = chunk_first(replicate->n_parts, n, rank + 1);
+    for (int p = chunk_first(replicate->n_parts, n, rank); rc == 0 && p < end; p++)
+        rc = run_part(replicate, rank, p, err);
+    return rc;
+}
+
+static int train_shards_task(void *context, int rank, struct err *err)
 {
     struct replicate *replicate = context;
     struct driver *driver = &replicate->drivers[rank];
-    driver->loss_sum = 0;
-    if (driver->chunk.batch.n == 0 && !driver->chunk.training)
-        return 0;
-    return replica_run(&driver->replica, &driver->chunk, &driver->loss_sum, &driver->outputs, err);
+    int n = replicate->config.n_devices, rc = 0;
+    int end = chunk_first(replicate->n_parts, n, rank + 1);
+    for (int p = chunk_first(replicate->n_parts, n, rank); rc == 0 && p < end; p++) {
+        bool last = p + 1 == end || replicate->parts[p + 1].chunk.batch.n == 0;
+        rc = run_part(replicate, rank, p, err);
+        if (rc == 0 && replicate->parts[p].chunk.batch.n > 0)
+            shard_sum_add(&driver->shards, p, last);
+    }
+    if (rc == 0)
+        rc = shard_sum_finish(&driver->shards, replicate->comm, rank, replicate->part, err);
+    if (rc != 0 || !step_part_ends(replicate->part))
+        return rc;
+    return replica_run(&driver->replica, &driver->update, &(double){0}, NULL, err);
 }
 
 static int read_task(void *context, int rank, struct err *err)
@@ -147,7 +199,7 @@ static int open_host(struct replicate *replicate, struct err *err)
     int rc = variable_map_build(config->model, NULL, 0, replicate->arena, &replicate->map, err);
     if (rc == 0)
         rc = shapes_build(config, &replicate->shapes, err);
-    if (rc == 0 && config->n_devices > 1)
+    if (rc == 0 && (config->n_devices > 1 || has_shards(replicate)))
         rc = comm_new(config->n_devices, &replicate->comm, err);
     return rc;
 }
@@ -169,10 +221,10 @@ static int start_crew(struct replicate *replicate, struct err *err)
             .shapes = &replicate->shapes,
             .map = &replicate->map,
         };
-        driver->outputs.statistics =
+        replicate->parts[r].outputs.statistics =
             replicate->statistics + r * replicate->config.model->n_recorded;
-        if (replicate->comm != NULL)
-            driver->chunk.collective = comm_collective(replicate->comm, r);
+        if (!has_shards(replicate) && replicate->comm != NULL)
+            replicate->parts[r].chunk.collective = comm_collective(replicate->comm, r);
     }
     return crew_start(&config, &replicate->crew, err);
 }
@@ -204,6 +256,7 @@ static int replicate_open(const struct strategy_config *config, struct strategy 
         return err_set(err, ERR_NOMEM, "out of memory");
     replicate->strategy.def = &strategy_replicate;
     replicate->config = *config;
+    replicate->n_parts = shapes_chunks(config);
     int rc = open_host(replicate, err);
     if (rc == 0)
         rc = start_crew(replicate, err);
@@ -216,61 +269,66 @@ static int replicate_open(const struct strategy_config *config, struct strategy 
     return rc;
 }
 
-/* Cuts the batch: each driver gets its rows, and the position of its first sample. */
+/* Cuts the batch: each part gets its rows, and the position of its first sample. */
 static void scatter(struct replicate *replicate, const struct batch *batch, const struct step *step,
-                    bool training, enum step_part part)
+                    bool training, enum step_part step_part)
 {
-    const struct model *model = replicate->config.model;
+    const struct strategy_config *config = &replicate->config;
+    const struct model *model = config->model;
     int64_t sizes[LIMIT_DEVICES], first = 0;
-    chunk_sizes(batch->n, replicate->config.n_devices, sizes);
-    for (int r = 0; r < replicate->config.n_devices; r++) {
-        struct driver *driver = &replicate->drivers[r];
-        struct chunk *chunk = &driver->chunk;
-        chunk->training = training;
-        chunk->part = part;
+    chunk_sizes(batch->n, replicate->n_parts, sizes);
+    replicate->part = step_part;
+    for (int p = 0; p < replicate->n_parts; p++) {
+        struct part *part = &replicate->parts[p];
+        struct chunk *chunk = &part->chunk;
+        chunk->key = shapes_key(config, p, sizes[p], training, step_part);
         chunk->step = *step;
         chunk->step.first_sample += first;
-        chunk->batch = rows_of(model, batch, first, sizes[r]);
-        driver->outputs.predictions = replicate->predictions + first * model->loss_terms;
+        chunk->batch = rows_of(model, batch, first, sizes[p]);
+        part->outputs.predictions = replicate->predictions + first * model->loss_terms;
         if (replicate->outputs != NULL)
-            driver->outputs.outputs = replicate->outputs + first * shape_count(&model->output);
-        first += sizes[r];
+            part->outputs.outputs = replicate->outputs + first * shape_count(&model->output);
+        first += sizes[p];
     }
+    for (int r = 0; r < config->n_devices; r++)
+        replicate->drivers[r].update = (struct chunk){.key = shapes_update, .step = *step};
 }
 
 static void gather(const struct replicate *replicate, const struct step *step,
                    struct strategy_result *result)
 {
     double sum = 0;
-    for (int r = 0; r < replicate->config.n_devices; r++) {
-        const struct driver *driver = &replicate->drivers[r];
-        const struct batch *chunk = &driver->chunk.batch;
-        result->replicas[r] = (struct replica_result){
+    for (int p = 0; p < replicate->n_parts; p++) {
+        const struct part *part = &replicate->parts[p];
+        const struct batch *chunk = &part->chunk.batch;
+        result->replicas[p] = (struct replica_result){
             .samples = chunk->n,
-            .loss_sum = driver->loss_sum,
+            .loss_sum = part->loss_sum,
             .loss_divisor = graph_loss_divisor(replicate->config.model, chunk->targets, chunk->n),
         };
-        sum += driver->loss_sum;
+        sum += part->loss_sum;
     }
+    result->n_replicas = replicate->n_parts;
     result->loss = sum / step->loss_divisor;
     result->predictions = NULL;
     result->outputs = NULL;
     result->n_records = 0;
 }
 
-/* Of each device that had a chunk. */
+/* Of each device that had a chunk; a job with shards has none. */
 static void gather_records(const struct replicate *replicate, struct strategy_result *result)
 {
     result->records = replicate->records;
     for (int i = 0; i < replicate->config.model->n_recorded; i++)
         for (int r = 0; r < replicate->config.n_devices; r++) {
-            const struct driver *driver = &replicate->drivers[r];
-            const struct plan_buffer *recorded = replica_recorded(&driver->replica, &driver->chunk);
+            const struct part *part = &replicate->parts[r];
+            const struct plan_buffer *recorded =
+                replica_recorded(&replicate->drivers[r].replica, &part->chunk);
             if (recorded == NULL || recorded[i].space == SPACE_NONE)
                 continue;
             struct strategy_record *record = &replicate->records[result->n_records++];
             *record = (struct strategy_record){.recorded = i, .device = r};
-            memcpy(record->statistics, driver->outputs.statistics[i], sizeof record->statistics);
+            memcpy(record->statistics, part->outputs.statistics[i], sizeof record->statistics);
         }
 }
 
@@ -282,7 +340,7 @@ static int replicate_train(struct strategy *strategy, const struct batch *batch,
     scatter(replicate, batch, step, true, part);
     int rc = longest_check(&replicate->config, batch, err);
     if (rc == 0)
-        rc = on_devices(replicate, run_chunk_task, err);
+        rc = on_devices(replicate, has_shards(replicate) ? train_shards_task : run_parts_task, err);
     if (rc != 0)
         return rc;
     replicate->buffers_differ = replicate->config.n_devices > 1;
@@ -329,8 +387,8 @@ static int broadcast_buffers(struct replicate *replicate, struct err *err)
 static bool predicts(const struct replicate *replicate)
 {
     const struct shapes *shapes = &replicate->shapes;
-    int64_t chunk = replicate->drivers[0].chunk.batch.n;
-    return shapes->list[shapes_find(shapes, chunk, false, STEP_WHOLE)].graph->prediction != NULL;
+    return shapes->list[shapes_find(shapes, &replicate->parts[0].chunk.key)].graph->prediction !=
+           NULL;
 }
 
 static int replicate_evaluate(struct strategy *strategy, const struct batch *batch,
@@ -344,7 +402,7 @@ static int replicate_evaluate(struct strategy *strategy, const struct batch *bat
     scatter(replicate, batch, step, false, STEP_WHOLE);
     rc = longest_check(&replicate->config, batch, err);
     if (rc == 0)
-        rc = on_devices(replicate, run_chunk_task, err);
+        rc = on_devices(replicate, run_parts_task, err);
     if (rc != 0)
         return rc;
     gather(replicate, step, ret_result);
@@ -365,11 +423,22 @@ static double training_flops(const struct shapes *shapes, const struct strategy_
     for (size_t i = 1; i < config->n_train_batches; i++)
         if (config->train_batches[i].n > largest->n)
             largest = &config->train_batches[i];
-    chunk_sizes(largest->n, config->n_devices, sizes);
-    for (int r = 0; r < config->n_devices; r++)
-        flops +=
-            graph_flops(shapes->list[shapes_find(shapes, sizes[r], true, largest->part)].graph);
+    chunk_sizes(largest->n, shapes_chunks(config), sizes);
+    for (int c = 0; c < shapes_chunks(config) && sizes[c] > 0; c++) {
+        const struct shape_key key = shapes_key(config, c, sizes[c], true, largest->part);
+        flops += graph_flops(shapes->list[shapes_find(shapes, &key)].graph);
+    }
     return flops;
+}
+
+static int plan_device(const struct strategy_config *config, const struct shapes *shapes,
+                       const struct variable_map *map, int device,
+                       struct strategy_memory *ret_memory, struct err *err)
+{
+    int rc = replica_plan(config, shapes, map, device, ret_memory, err);
+    if (rc == 0)
+        ret_memory->variable_bytes += shard_sum_bytes(config, map, device);
+    return rc;
 }
 
 static int replicate_plan(const struct strategy_config *config, struct strategy_memory *ret_memory,
@@ -385,7 +454,7 @@ static int replicate_plan(const struct strategy_config *config, struct strategy_
     if (rc == 0)
         rc = shapes_build(config, &shapes, err);
     for (int r = 0; rc == 0 && r < config->n_devices; r++)
-        rc = replica_plan(config, &shapes, &map, r, &memory[r], err);
+        rc = plan_device(config, &shapes, &map, r, &memory[r], err);
     if (rc == 0) {
         memcpy(ret_memory, memory, (size_t)config->n_devices * sizeof memory[0]);
         *ret_flops = training_flops(&shapes, config);

@@ -4,39 +4,61 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "engine/graph/op.h"
 #include "engine/ops/registry.h"
 #include "engine/parallel/chunk.h"
 
 _Static_assert(LIMIT_DEVICES <= 64, "shape_graph.replicas is a mask");
 
-static struct shape_graph *find(const struct shapes *shapes, int64_t chunk, bool training,
-                                enum step_part part)
+/* All gradients are there and added: no all-reduce. */
+const struct shape_key shapes_update = {.training = true, .part = STEP_END};
+
+static bool sharded(const struct strategy_config *config)
+{
+    return config->model->job->parallel.shards > 0;
+}
+
+int shapes_chunks(const struct strategy_config *config)
+{
+    return sharded(config) ? (int)config->model->job->parallel.shards : config->n_devices;
+}
+
+struct shape_key shapes_key(const struct strategy_config *config, int number, int64_t n,
+                            bool training, enum step_part part)
+{
+    bool shard = training && sharded(config);
+    return (struct shape_key){n, training, shard ? STEP_FIRST : part, shard && number > 0};
+}
+
+static struct shape_graph *find(const struct shapes *shapes, const struct shape_key *key)
 {
     for (size_t i = 0; i < shapes->n; i++) {
         const struct graph_options *options = &shapes->list[i].graph->options;
-        if (options->batch == chunk && options->training == training && options->part == part)
+        if (options->batch == key->chunk && options->training == key->training &&
+            options->part == key->part && options->keeps_buffers == key->keeps_buffers)
             return &shapes->list[i];
     }
     return NULL;
 }
 
-size_t shapes_find(const struct shapes *shapes, int64_t chunk, bool training, enum step_part part)
+size_t shapes_find(const struct shapes *shapes, const struct shape_key *key)
 {
-    const struct shape_graph *found = find(shapes, chunk, training, part);
+    const struct shape_graph *found = find(shapes, key);
     assert(found != NULL);
     return (size_t)(found - shapes->list);
 }
 
-static int add_chunk(const struct strategy_config *config, struct shapes *shapes, int replica,
-                     int64_t chunk, bool training, enum step_part part, struct err *err)
+static int add_graph(const struct strategy_config *config, struct shapes *shapes, int replica,
+                     const struct shape_key *key, struct err *err)
 {
-    struct shape_graph *known = find(shapes, chunk, training, part);
+    struct shape_graph *known = find(shapes, key);
     if (known == NULL) {
         struct graph_options options = {
-            .batch = chunk,
-            .training = training,
-            .part = part,
-            .n_replicas = config->n_devices,
+            .batch = key->chunk,
+            .training = key->training,
+            .part = key->part,
+            .keeps_buffers = key->keeps_buffers,
+            .n_replicas = sharded(config) ? 1 : config->n_devices,
             .bucket_bytes = SHAPES_BUCKET_BYTES,
         };
         known = &shapes->list[shapes->n];
@@ -46,8 +68,8 @@ static int add_chunk(const struct strategy_config *config, struct shapes *shapes
         shapes->n++;
     }
     known->replicas |= UINT64_C(1) << replica;
-    if (chunk > shapes->largest[replica])
-        shapes->largest[replica] = chunk;
+    if (key->chunk > shapes->largest[replica])
+        shapes->largest[replica] = key->chunk;
     return 0;
 }
 
@@ -64,28 +86,38 @@ static int check_single(const struct strategy_config *config, enum step_part par
     return rc;
 }
 
+/* The chunks of one device. */
+static int add_chunks(const struct strategy_config *config, struct shapes *shapes, int device,
+                      const int64_t *sizes, bool training, enum step_part part, struct err *err)
+{
+    int chunks = shapes_chunks(config), rc = 0;
+    int end = chunk_first(chunks, config->n_devices, device + 1);
+    for (int c = chunk_first(chunks, config->n_devices, device); rc == 0 && c < end; c++) {
+        const struct shape_key key = shapes_key(config, c, sizes[c], training, part);
+        if (sizes[c] > 0 || (training && !sharded(config)))
+            rc = add_graph(config, shapes, device, &key, err);
+    }
+    if (rc == 0 && training && sharded(config) && step_part_ends(part))
+        rc = add_graph(config, shapes, device, &shapes_update, err);
+    return rc;
+}
+
 static int add_batch(const struct strategy_config *config, struct shapes *shapes, int64_t batch,
                      bool training, enum step_part part, struct err *err)
 {
     int64_t sizes[LIMIT_DEVICES];
     int rc = training && batch == 1 ? check_single(config, part, err) : 0;
-    if (rc != 0)
-        return rc;
-    chunk_sizes(batch, config->n_devices, sizes);
-    for (int r = 0; r < config->n_devices; r++) {
-        if (sizes[r] == 0 && !training)
-            continue; /* who rests in an evaluation has nothing to do */
-        rc = add_chunk(config, shapes, r, sizes[r], training, part, err);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
+    chunk_sizes(batch, shapes_chunks(config), sizes);
+    for (int r = 0; rc == 0 && r < config->n_devices; r++)
+        rc = add_chunks(config, shapes, r, sizes, training, part, err);
+    return rc;
 }
 
 int shapes_build(const struct strategy_config *config, struct shapes *ret_shapes, struct err *err)
 {
-    /* A batch has at most three kinds of chunk: whole, the shorter last one, none. */
-    size_t most = 3 * (config->n_train_batches + config->n_eval_batches);
+    /* A batch has at most three kinds of chunk: whole, the shorter last one, none; of shards, the
+     * first also differs. */
+    size_t most = 5 * (config->n_train_batches + config->n_eval_batches);
     struct shapes shapes = {
         .list = calloc(most + 1, sizeof *shapes.list),
         .largest = calloc((size_t)config->n_devices, sizeof *shapes.largest),

@@ -1,5 +1,6 @@
-/* shapes.h: which graphs a job runs, and which replica runs which: from the batch sizes to come, by
- * torch.chunk. */
+/* shapes.h: which graphs a job runs, and which device runs which: from the batch sizes to come, by
+ * torch.chunk. A batch is cut in one chunk a device, or in the job's shards, of which a device has
+ * a run. */
 #ifndef ENGINE_PARALLEL_SHAPES_H
 #define ENGINE_PARALLEL_SHAPES_H
 
@@ -10,9 +11,17 @@ enum {
     SHAPES_BUCKET_BYTES = 1 << 20
 }; /* of an all-reduce: gradients are still in a core's cache */
 
+/* What tells one graph of a job from another. */
+struct shape_key {
+    int64_t chunk; /* samples; 0: a replica that rests in training, or the update alone */
+    bool training;
+    enum step_part part;
+    bool keeps_buffers;
+};
+
 struct shape_graph {
-    struct graph *graph; /* of options.batch samples, 0: a replica that rests in training */
-    uint64_t replicas;   /* bit r: replica r meets it */
+    struct graph *graph;
+    uint64_t replicas; /* bit r: replica r meets it */
 };
 
 struct shapes {
@@ -21,10 +30,18 @@ struct shapes {
     int64_t *largest; /* a chunk of replica r has at most that many samples */
 };
 
-/* Builds every distinct (chunk, training, part) graph. Errors: graph_build's. */
+/* How many chunks a batch is cut in. */
+int shapes_chunks(const struct strategy_config *config);
+/* Of a chunk of `n` samples, the one with this number. */
+struct shape_key shapes_key(const struct strategy_config *config, int number, int64_t n,
+                            bool training, enum step_part part);
+/* What every device runs after the last chunk of a step that is cut in shards. */
+extern const struct shape_key shapes_update;
+
+/* Builds every distinct graph. Errors: graph_build's. */
 int shapes_build(const struct strategy_config *config, struct shapes *ret_shapes, struct err *err);
 void shapes_done(struct shapes *shapes);
 /* The index of the graph, which is one of the list's. */
-size_t shapes_find(const struct shapes *shapes, int64_t chunk, bool training, enum step_part part);
+size_t shapes_find(const struct shapes *shapes, const struct shape_key *key);
 
 #endif

@@ -51,7 +51,8 @@ struct strategy_record { /* what train.record asks for, of one device */
 };
 
 struct strategy_result {
-    double loss; /* the batch's, mean or sum as the job says */
+    double loss;    /* the batch's, mean or sum as the job says */
+    int n_replicas; /* devices, or the job's shards: each is a replica of its own */
     struct replica_result replicas[LIMIT_DEVICES];
     const float *outputs; /* [n, output shape] after an evaluation with keep_outputs, valid until
                              the next call; else NULL */

@@ -15,11 +15,11 @@ static bool is_mean(const struct job_train *train)
     return train->accumulate_reduction == ACCUMULATE_MEAN;
 }
 
-static void add(const struct job *job, const struct strategy_result *result, int n_devices,
-                struct pass *pass)
+static void add(const struct job *job, const struct strategy_result *result, struct pass *pass)
 {
     bool sum = job->loss.reduction == REDUCTION_SUM;
-    for (int i = 0; i < n_devices; i++) {
+    pass->made.n_replicas = result->n_replicas;
+    for (int i = 0; i < result->n_replicas; i++) {
         struct replica_result *replica = &pass->made.replicas[i];
         replica->samples += result->replicas[i].samples;
         replica->loss_sum += result->replicas[i].loss_sum;
@@ -61,7 +61,7 @@ static int run_batch(const struct trainer_config *config, const struct prepared 
     pass->made.samples += next->batch.n;
     pass->made.records = result.records;
     pass->made.n_records = result.n_records;
-    add(job, &result, config->n_devices, pass);
+    add(job, &result, pass);
     if (job->train.trace_shapes)
         trace_batch(config, prepared, &next->batch, &result);
     return 0;

@@ -7,6 +7,7 @@
 struct accumulated { /* over the window */
     double loss;     /* the mean over all its samples; under "sum" the sum of its batches' losses */
     int64_t samples;
+    int n_replicas;
     struct replica_result replicas[LIMIT_DEVICES];
     const struct strategy_record *records; /* of its last batch, valid until the next step */
     size_t n_records;

@@ -40,7 +40,7 @@ static int evaluate_batch(const struct prepared *prepared, struct strategy *stra
     int rc = strategy_evaluate(strategy, &batch->batch, &at, &result, err);
     if (rc != 0)
         return rc;
-    for (int i = 0; i < prepared->strategy.n_devices; i++)
+    for (int i = 0; i < result.n_replicas; i++)
         pass->loss_sum += result.replicas[i].loss_sum;
     bool sum = model->job->loss.reduction == REDUCTION_SUM;
     pass->loss_divisor = sum ? 1 : pass->loss_divisor + at.loss_divisor;

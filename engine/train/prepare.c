@@ -1,6 +1,8 @@
 /* prepare.c: see prepare.h. */
 #include "engine/train/prepare.h"
 
+#include <string.h>
+
 #include "engine/data/order.h"
 #include "engine/ops/registry.h"
 
@@ -90,6 +92,18 @@ static void add_batches(struct prepared *prepared, const struct job *job)
         add_batch(prepared, job, some[i]);
 }
 
+/* Bits depend on the number of threads: shards have one number everywhere, the smallest device's.
+ */
+static void take_devices(const struct trainer_config *config, struct device_config *devices)
+{
+    int n = config->n_devices, threads = config->devices[0].n_threads;
+    memcpy(devices, config->devices, (size_t)n * sizeof *devices);
+    for (int i = 0; i < n; i++)
+        threads = devices[i].n_threads < threads ? devices[i].n_threads : threads;
+    for (int i = 0; i < n && config->job->parallel.shards > 0; i++)
+        devices[i].n_threads = threads;
+}
+
 int prepare(const struct trainer_config *config, struct prepared *ret_prepared, struct err *err)
 {
     const struct job *job = config->job;
@@ -104,10 +118,11 @@ int prepare(const struct trainer_config *config, struct prepared *ret_prepared, 
         rc = count_steps(job, prepared, err);
     if (rc != 0)
         return rc;
+    take_devices(config, prepared->devices);
     prepared->strategy = (struct strategy_config){
         .backend = config->backend,
         .model = prepared->model,
-        .devices = config->devices,
+        .devices = prepared->devices,
         .n_devices = config->n_devices,
         .train_batches = prepared->train_batches,
         .eval_batches = prepared->eval_batches,

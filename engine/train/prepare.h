@@ -16,6 +16,7 @@ struct prepared {
     int64_t epoch_steps, steps, epochs;                    /* optimizer steps; epochs: begun ones */
     struct strategy_batch train_batches[PREPARED_BATCHES]; /* distinct ones */
     int64_t eval_batches[2];                               /* distinct sizes: full, last */
+    struct device_config devices[LIMIT_DEVICES];           /* as the job runs them */
     struct strategy_config strategy; /* points into this struct and the trainer's config */
 };
 

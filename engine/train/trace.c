@@ -58,7 +58,7 @@ static void say_sizes(const struct trainer_config *config, const struct model *m
 void trace_batch(const struct trainer_config *config, const struct prepared *prepared,
                  const struct batch *batch, const struct strategy_result *result)
 {
-    for (int i = 0; i < config->n_devices; i++)
+    for (int i = 0; i < result->n_replicas; i++)
         if (result->replicas[i].samples > 0)
             say_sizes(config, prepared->model, "In Model", result->replicas[i].samples);
     say_sizes(config, prepared->model, "Outside", batch->n);
@@ -103,10 +103,14 @@ void trace_resting(const struct trainer_config *config, const struct prepared *p
     const struct strategy_config *strategy = &prepared->strategy;
     for (size_t i = 0; i < strategy->n_train_batches; i++) {
         int64_t sizes[LIMIT_DEVICES];
-        int used = chunk_sizes(strategy->train_batches[i].n, config->n_devices, sizes);
-        if (used == config->n_devices)
+        int shards = (int)config->job->parallel.shards;
+        int chunks = shards > 0 ? shards : config->n_devices, busy = 0;
+        int used = chunk_sizes(strategy->train_batches[i].n, chunks, sizes);
+        while (busy < config->n_devices && chunk_first(chunks, config->n_devices, busy) < used)
+            busy++;
+        if (busy == config->n_devices)
             continue;
-        list_resting(config, used, names, sizeof names);
+        list_resting(config, busy, names, sizeof names);
         snprintf(line, sizeof line,
                  "warning: a batch of %lld samples makes %d chunk%s for %d "
                  "devices; these rest: %s",

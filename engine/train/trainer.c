@@ -220,7 +220,6 @@ static bool is_logged(const struct trainer *trainer, int64_t step)
 static int log_step(struct trainer *trainer, const struct step *step,
                     const struct accumulated *made, double seconds, struct err *err)
 {
-    const struct trainer_config *config = trainer->config;
     if (!is_logged(trainer, trainer->step))
         return 0;
 
@@ -240,7 +239,7 @@ static int log_step(struct trainer *trainer, const struct step *step,
         .samples = made->samples,
         .seconds = seconds,
     };
-    for (int i = 0; i < config->n_devices; i++) {
+    for (int i = 0; i < made->n_replicas; i++) {
         const struct replica_result *replica = &made->replicas[i];
         if (replica->samples > 0)
             row.replica_losses[row.n_replicas++] = replica->loss_sum / replica->loss_divisor;

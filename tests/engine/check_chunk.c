@@ -32,10 +32,29 @@ START_TEST(equals_torch_chunk)
 }
 END_TEST
 
+/* Consecutive runs that differ by one chunk at most, the first one of the longest. */
+START_TEST(runs_of_chunks)
+{
+    for (int n = 1; n <= 64; n++)
+        for (int devices = 1; devices <= n; devices++) {
+            ck_assert_int_eq(chunk_first(n, devices, 0), 0);
+            ck_assert_int_eq(chunk_first(n, devices, devices), n);
+            for (int d = 0; d < devices; d++) {
+                int first = chunk_first(n, devices, d), end = chunk_first(n, devices, d + 1);
+                ck_assert(end - first == n / devices || end - first == (n - 1) / devices + 1);
+                ck_assert_int_ge(chunk_first(n, devices, 1), end - first);
+                for (int c = first; c < end; c++)
+                    ck_assert_int_eq(chunk_device(n, devices, c), d);
+            }
+        }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("chunk");
     TCase *tcase = checks_case(suite, "chunk", 0);
     tcase_add_loop_test(tcase, equals_torch_chunk, 0, (int)(sizeof cases / sizeof cases[0]));
+    tcase_add_test(tcase, runs_of_chunks);
     return checks_run(suite);
 }

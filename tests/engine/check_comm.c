@@ -1,4 +1,4 @@
-/* comm in shared memory: sums, bits, abort. Ranks are real threads. */
+/* comm in shared memory: sums, gathers, bits, abort. Ranks are real threads. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +23,15 @@ static float term(int rank, size_t i, int round)
     return rank % 2 == 0 ? v * 1e6f : -v / 3.0f;
 }
 
-static float sum_in_rank_order(int size, size_t i, int round)
+/* tree.h's definition: the left part is the largest power of two of leaves. */
+static float tree_of(int first, int end, size_t i, int round)
 {
-    float sum = term(0, i, round);
-    for (int r = 1; r < size; r++)
-        sum += term(r, i, round);
-    return sum;
+    int left = 1;
+    if (end - first == 1)
+        return term(first, i, round);
+    while (2 * left < end - first)
+        left *= 2;
+    return tree_of(first, first + left, i, round) + tree_of(first + left, end, i, round);
 }
 
 static void run_parties(int size, struct party *party, void *(*fn)(void *))
@@ -50,7 +53,7 @@ static void *reduce_rounds(void *arg)
             p->data[i] = term(p->rank, i, round);
         p->rc = c->all_reduce(c, p->data, p->count, &err);
         for (size_t i = 0; i < p->count && p->rc == 0; i++)
-            if (p->data[i] != sum_in_rank_order(c->size, i, round))
+            if (p->data[i] != tree_of(0, c->size, i, round))
                 p->rc = 1;
     }
     return NULL;
@@ -61,23 +64,132 @@ static const struct {
     size_t count;
 } shapes[] = {{1, 10}, {2, 1}, {2, 4099}, {3, 1000}, {3, 17}, {8, 5}, {8, 20000}};
 
-START_TEST(sums_in_rank_order)
+static void run_shape(int row, void *(*fn)(void *))
 {
-    int size = shapes[_i].size;
+    int size = shapes[row].size;
     struct party party[MAX_RANKS] = {0};
     struct comm *comm;
     struct err err = ERR_INIT;
     ck_assert_int_eq(comm_new(size, &comm, &err), 0);
     for (int r = 0; r < size; r++) {
-        size_t count = shapes[_i].count;
+        size_t count = shapes[row].count;
         party[r] = (struct party){comm, r, count, malloc(count * sizeof(float)), 0};
     }
-    run_parties(size, party, reduce_rounds);
+    run_parties(size, party, fn);
     for (int r = 0; r < size; r++) {
         ck_assert_int_eq(party[r].rc, 0);
         free(party[r].data);
     }
     comm_free(comm);
+}
+
+START_TEST(sums_as_a_tree)
+{
+    run_shape(_i, reduce_rounds);
+}
+END_TEST
+
+/* Leaves spread over the ranks: what each rank has, in whole nodes; 0 … MAX_LEAVES leaves a rank.
+ */
+
+enum { MAX_LEAVES = 13, LEAF_COUNT = 3000 };
+
+struct owner {
+    struct comm *comm;
+    int rank, first, end;
+    const float *before;
+    float *leaf[MAX_LEAVES], to[LEAF_COUNT];
+    int rc;
+};
+
+static void *sum_leaves(void *arg)
+{
+    struct owner *o = arg;
+    struct term terms[MAX_LEAVES];
+    struct err err = ERR_INIT;
+    int n = 0;
+    for (int leaf = o->first; leaf < o->end; leaf++) {
+        o->leaf[n] = malloc(LEAF_COUNT * sizeof(float));
+        for (size_t i = 0; i < LEAF_COUNT; i++)
+            o->leaf[n][i] = term(leaf, i, 0);
+        terms[n] = (struct term){o->leaf[n], leaf, leaf + 1};
+        n++;
+    }
+    int leaves = n;
+    for (int k = 1; k < n; k++) /* pairs join, as a device does on its own */
+        if (tree_joins(&terms[k - 1], &terms[k])) {
+            tree_add((float *)terms[k - 1].data, terms[k].data, LEAF_COUNT);
+            terms[k - 1].end = terms[k].end;
+            memmove(&terms[k], &terms[k + 1], (size_t)(--n - k) * sizeof terms[0]);
+        }
+    const struct comm_sum sum = {terms, n, o->before, o->to, LEAF_COUNT};
+    o->rc = comm_sum(o->comm, o->rank, &sum, &err);
+    for (int k = 0; k < leaves; k++)
+        free(o->leaf[k]);
+    return NULL;
+}
+
+static const int splits[][5] = {
+    {0, 1},        {0, 13},         {0, 4, 8},      {0, 3, 8},
+    {0, 1, 2, 13}, {0, 8, 8, 8, 8}, {0, 5, 10, 13}, {0, 4, 7, 11, 13},
+};
+
+START_TEST(sums_leaves_wherever_they_are)
+{
+    pthread_t thread[4];
+    struct owner *owner = calloc(4, sizeof *owner);
+    float before[LEAF_COUNT];
+    struct comm *comm;
+    struct err err = ERR_INIT;
+    const int *split = splits[_i / 2];
+    int size = 0, leaves = 0;
+    for (size_t i = 0; i < LEAF_COUNT; i++)
+        before[i] = term(7, i, 3);
+    while (size < 4 && split[size + 1] > 0)
+        leaves = split[++size];
+    ck_assert_int_eq(comm_new(size, &comm, &err), 0);
+    for (int r = 0; r < size; r++)
+        owner[r] = (struct owner){.comm = comm,
+                                  .rank = r,
+                                  .first = split[r],
+                                  .end = split[r + 1],
+                                  .before = _i % 2 ? before : NULL};
+    for (int r = 0; r < size; r++)
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, sum_leaves, &owner[r]), 0);
+    for (int r = 0; r < size; r++)
+        pthread_join(thread[r], NULL);
+    for (int r = 0; r < size; r++) {
+        ck_assert_int_eq(owner[r].rc, 0);
+        for (size_t i = 0; i < LEAF_COUNT; i++) {
+            float sum = tree_of(0, leaves, i, 0);
+            ck_assert(owner[r].to[i] == (_i % 2 ? before[i] + sum : sum));
+        }
+    }
+    comm_free(comm);
+    free(owner);
+}
+END_TEST
+
+static void *gather_rounds(void *arg)
+{
+    struct party *p = arg;
+    struct collective *c = comm_collective(p->comm, p->rank);
+    struct err err = ERR_INIT;
+    size_t share = (p->count + (size_t)c->size - 1) / (size_t)c->size + 1; /* the last has less */
+    for (int round = 0; round < ROUNDS && p->rc == 0; round++) {
+        for (size_t i = 0; i < p->count; i++)
+            p->data[i] = i / share == (size_t)p->rank ? term(0, i, round) : -1;
+        p->rc = c->all_gather(c, p->data, p->count, share, &err);
+        for (size_t i = 0; i < p->count && p->rc == 0; i++)
+            if (p->data[i] != term(0, i, round))
+                p->rc = 1;
+    }
+    return NULL;
+}
+
+START_TEST(gathers)
+{
+    run_shape(_i, gather_rounds);
 }
 END_TEST
 
@@ -115,7 +227,10 @@ int main(void)
 {
     Suite *suite = suite_create("comm");
     TCase *tcase = checks_case(suite, "local", 60);
-    tcase_add_loop_test(tcase, sums_in_rank_order, 0, (int)(sizeof shapes / sizeof shapes[0]));
+    tcase_add_loop_test(tcase, sums_as_a_tree, 0, (int)(sizeof shapes / sizeof shapes[0]));
+    tcase_add_loop_test(tcase, gathers, 0, (int)(sizeof shapes / sizeof shapes[0]));
+    tcase_add_loop_test(tcase, sums_leaves_wherever_they_are, 0,
+                        2 * (int)(sizeof splits / sizeof splits[0]));
     tcase_add_loop_test(tcase, abort_wakes_everybody, 0, 20);
     return checks_run(suite);
 }

@@ -118,6 +118,12 @@ TESTS += tests/engine/check_cpu
 tests_engine_check_cpu_SOURCES = tests/engine/check_cpu.c
 tests_engine_check_cpu_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_cpu_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_shards
+TESTS += tests/engine/check_shards
+tests_engine_check_shards_SOURCES = tests/engine/check_shards.c tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_shards_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_shards_LDADD = $(ENGINE_TEST_LIBS)
+
 check_PROGRAMS += tests/engine/check_synchronized
 TESTS += tests/engine/check_synchronized
 tests_engine_check_synchronized_SOURCES = tests/engine/check_synchronized.c tests/engine/models.c tests/engine/models.h tests/engine/run_job.c tests/engine/run_job.h

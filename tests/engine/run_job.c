@@ -112,15 +112,21 @@ struct trainer_config run_job_config(const struct job *job, int n_devices, const
     };
 }
 
+void run_job_with(const struct trainer_config *config, int64_t stop_after, struct run_job *ret_run)
+{
+    struct listener listener = {ret_run, stop_after, 0};
+    struct trainer_config heard = *config;
+    memset(ret_run, 0, sizeof *ret_run);
+    heard.stop = &listener.stop;
+    heard.sink = (struct trainer_sink){hear, hear_line, &listener};
+    ret_run->rc = trainer_run(&heard, &ret_run->err);
+}
+
 void run_job_parsed(const struct job *job, const char *output, int n_devices, int64_t stop_after,
                     struct run_job *ret_run)
 {
-    struct listener listener = {ret_run, stop_after, 0};
     struct trainer_config config = run_job_config(job, n_devices, output);
-    memset(ret_run, 0, sizeof *ret_run);
-    config.stop = &listener.stop;
-    config.sink = (struct trainer_sink){hear, hear_line, &listener};
-    ret_run->rc = trainer_run(&config, &ret_run->err);
+    run_job_with(&config, stop_after, ret_run);
 }
 
 void run_job(const char *patch, const char *output, int n_devices, int64_t stop_after,

@@ -29,6 +29,8 @@ void run_job(const char *patch, const char *output, int n_devices, int64_t stop_
              struct run_job *ret_run);
 void run_job_parsed(const struct job *job, const char *output, int n_devices, int64_t stop_after,
                     struct run_job *ret_run);
+/* The same with this config, but for its stop and sink. */
+void run_job_with(const struct trainer_config *config, int64_t stop_after, struct run_job *ret_run);
 /* The same; aborts the test unless the job ends well. */
 void run_job_well(const char *patch, const char *output, int n_devices, struct run_job *ret_run);
 
