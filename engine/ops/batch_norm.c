@@ -122,7 +122,6 @@ const struct op_def op_batch_norm = {.name = "batch_norm",
                                      .grad = batch_norm_grad,
                                      .mutates = 1u << 3 | 1u << 4 | 1u << 5,
                                      .low = {LOW_AS_FIRST, 1, 1}};
-const struct op_def op_batch_norm_eval = {.name = "batch_norm_eval",
-                                          .grad = batch_norm_synchronized_grad,
-                                          .low = {LOW_AS_FIRST, 1, 1}};
+const struct op_def op_batch_norm_eval = {
+    .name = "batch_norm_eval", .grad = batch_norm_synchronized_grad, .low = {LOW_AS_FIRST, 1, 1}};
 const struct op_def op_batch_norm_grad = {.name = "batch_norm_grad", .low = {LOW_AS_FIRST, 3, 1}};
