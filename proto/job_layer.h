@@ -122,6 +122,7 @@ struct job_layer {
     char *name;         /* the index as a string where the document gives none; unique */
     char **inputs;      /* names of layers before this one, or of the model's inputs */
     size_t n_inputs;    /* 0: the layer before, or the model's only input for the first */
+    bool spectral_norm; /* Linear, Conv2d, Embedding */
     bool has_weight_init, has_bias_init; /* else PyTorch's own */
     struct layer_init weight_init, bias_init;
     union {

@@ -9,6 +9,13 @@
             DEFAULT("false"), LATER({"true", "layers asked to work in place"})                     \
     }
 
+#define SPECTRAL_NORM_ROW                                                                          \
+    {                                                                                              \
+        "spectral_norm", FIELD_BOOL,                                                               \
+            "Divide the weight by its largest singular value (torch.nn.utils.spectral_norm)",      \
+            AT(job_layer, spectral_norm), DEFAULT("false")                                         \
+    }
+
 /* Of every layer that has parameters. */
 #define INIT_ROWS                                                                                  \
     {"weight_init",                                                                                \
@@ -30,6 +37,7 @@ static const struct field linear_rows[] = {
     {"in_features", FIELD_INT, "Inferred if left out", AT(job_layer, linear.in_features),
      RANGE(1, DIM_MAX)},
     {"bias", FIELD_BOOL, "Add a learned bias", AT(job_layer, linear.bias), DEFAULT("true")},
+    SPECTRAL_NORM_ROW,
     INIT_ROWS,
     {0},
 };
@@ -53,6 +61,7 @@ static const struct field conv2d_rows[] = {
     {"padding_mode", FIELD_FIXED, "What the input is padded with", DEFAULT("\"zeros\""),
      LATER({"reflect", "other padding modes"}, {"replicate", "other padding modes"},
            {"circular", "other padding modes"})},
+    SPECTRAL_NORM_ROW,
     INIT_ROWS,
     {0},
 };
@@ -187,6 +196,7 @@ static const struct field embedding_rows[] = {
      DEFAULT("false"), LATER({"true", "gradients scaled by frequency"})},
     {"sparse", FIELD_FIXED, "Gradients are dense", DEFAULT("false"),
      LATER({"true", "sparse gradients"})},
+    SPECTRAL_NORM_ROW,
     INIT_ROWS,
     {0},
 };
@@ -263,11 +273,10 @@ static const struct field rnn_rows[] = {
     {0},
 };
 
-#define SPECTRAL_NORM LATER_KEYS({"spectral_norm", "spectral norms"})
 
 static const struct choice layers[] = {
-    {"Linear", LAYER_LINEAR, linear_rows, SPECTRAL_NORM},
-    {"Conv2d", LAYER_CONV2D, conv2d_rows, SPECTRAL_NORM},
+    {"Linear", LAYER_LINEAR, linear_rows, NULL},
+    {"Conv2d", LAYER_CONV2D, conv2d_rows, NULL},
     {"BatchNorm1d", LAYER_BATCHNORM1D, batchnorm_rows, NULL},
     {"BatchNorm2d", LAYER_BATCHNORM2D, batchnorm_rows, NULL},
     {"ReLU", LAYER_RELU, relu_rows, NULL},
@@ -287,7 +296,7 @@ static const struct choice layers[] = {
     {"Reshape", LAYER_RESHAPE, reshape_rows, NULL},
     {"Mul", LAYER_MUL, NULL, NULL},
     {"Cat", LAYER_CAT, cat_rows, NULL},
-    {"Embedding", LAYER_EMBEDDING, embedding_rows, SPECTRAL_NORM},
+    {"Embedding", LAYER_EMBEDDING, embedding_rows, NULL},
     {"PositionalEmbedding", LAYER_POSITIONALEMBEDDING, positionalembedding_rows, NULL},
     {"SelectLast", LAYER_SELECTLAST, NULL, NULL},
     {"SelfAttention", LAYER_SELFATTENTION, selfattention_rows, NULL},

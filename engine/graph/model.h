@@ -16,12 +16,12 @@
 
 enum variable_kind { VARIABLE_PARAMETER, VARIABLE_BUFFER, VARIABLE_GRADIENT, VARIABLE_OPTIMIZER };
 
-enum init_kind { INIT_ZERO, INIT_ONE, INIT_UNIFORM, INIT_NORMAL, INIT_CONSTANT };
+enum init_kind { INIT_ZERO, INIT_ONE, INIT_UNIFORM, INIT_NORMAL, INIT_CONSTANT, INIT_UNIT };
 struct init_rule {
     enum init_kind kind;
     double
         bound; /* INIT_UNIFORM: U(center - bound, center + bound); INIT_NORMAL: N(center, bound²) */
-    double center; /* INIT_CONSTANT: every element */
+    double center; /* INIT_CONSTANT: every element; INIT_UNIT: N(0, 1), divided by its L2 norm */
 };
 
 struct variable {

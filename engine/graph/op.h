@@ -42,8 +42,8 @@ struct op_def {
     bool view;        /* out[0] is in[0]'s memory, in plain layout, with another shape; no kernel */
     bool send;        /* out[0] is in[0] where other stages find it; no kernel of its own */
     unsigned mutates; /* bit i: in[i] is written in place */
-    bool shared;      /* replicas run it together, each in its turn of one order: those that rest
-                         too; an input that is an activation is absent then, and stands for zeros */
+    bool shared;      /* every replica runs it, in its turn of one order: those that rest too; an
+                         input that is an activation is absent then, and stands for zeros */
     bool kept;        /* its outputs are never made a second time */
     struct {
         enum low_rule rule;

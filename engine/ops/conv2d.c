@@ -4,6 +4,7 @@
 
 #include "engine/ops/attr.h"
 #include "engine/ops/grad.h"
+#include "engine/ops/layer_weights.h"
 #include "engine/ops/registry.h"
 #include "engine/ops/window.h"
 
@@ -38,7 +39,7 @@ static int64_t padding_begin(const struct layer_conv2d *args, int i)
 }
 
 static int build_forward(struct build *build, const struct job_layer *layer, struct value *input,
-                         struct value *weight, struct value *bias, const struct shape *output,
+                         const struct layer_weights *weights, const struct shape *output,
                          struct value **ret_out, struct err *err)
 {
     const struct layer_conv2d *args = &layer->conv2d;
@@ -50,8 +51,8 @@ static int build_forward(struct build *build, const struct job_layer *layer, str
     if (node == NULL)
         return err->code;
     build_in(node, input);
-    build_in(node, weight);
-    build_in(node, bias);
+    build_in(node, weights->weight);
+    build_in(node, weights->bias);
     *ret_out = build_out(build, node, *output, DTYPE_F32, err);
     return *ret_out == NULL ? err->code : 0;
 }
@@ -79,21 +80,15 @@ static int conv2d_build(struct build *build, const struct job_layer *layer, stru
                                      args->kernel_size[0], args->kernel_size[1]);
     double fan_in = (double)shape.dim[1] * (double)shape.dim[2] * (double)shape.dim[3];
     const struct init_rule init = {.kind = INIT_UNIFORM, .bound = 1.0 / sqrt(fan_in)};
-    struct value *bias = NULL, *weight = build_parameter(build, layer, "weight", shape, init, err);
-    if (weight == NULL)
-        return err->code;
-    if (args->bias) {
-        bias = build_parameter(build, layer, "bias", SHAPE(args->out_channels), init, err);
-        if (bias == NULL)
-            return err->code;
-    }
-    return build_forward(build, layer, in[0], weight, bias, &output, ret_out, err);
+    struct layer_weights weights;
+    rc = layer_weights_build(build, layer, shape, init, args->bias, &weights, err);
+    return rc != 0 ? rc : build_forward(build, layer, in[0], &weights, &output, ret_out, err);
 }
 
 static int conv2d_grad(struct build *build, const struct node *node, struct value *const *out_grad,
                        struct value **in_grad, struct err *err)
 {
-    int rc = grad_weight(build, node, "conv2d_weight_grad", out_grad[0], err);
+    int rc = grad_weight(build, node, "conv2d_weight_grad", out_grad[0], in_grad, err);
     return rc != 0 ? rc : grad_input(build, node, "conv2d_input_grad", out_grad[0], in_grad, err);
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/ops/attr.h"
 #include "engine/ops/grad.h"
+#include "engine/ops/layer_weights.h"
 #include "engine/ops/registry.h"
 
 static int embedding_build(struct build *build, const struct job_layer *layer,
@@ -21,18 +22,19 @@ static int embedding_build(struct build *build, const struct job_layer *layer,
     if (shape.rank == LIMIT_RANK)
         return build_shape_error(build, layer, err, "its input %s has no room for a dimension",
                                  build_shape_text(&shape, text));
-    struct value *weight =
-        build_parameter(build, layer, "weight", SHAPE(rows, args->embedding_dim), init, err);
-    if (weight == NULL)
-        return err->code;
+    struct layer_weights weights;
+    int rc = layer_weights_build(build, layer, SHAPE(rows, args->embedding_dim), init, false,
+                                 &weights, err);
+    if (rc != 0)
+        return rc;
     if (attr.padding_row >= 0)
-        build_zero_row(build, weight, attr.padding_row);
+        build_zero_row(build, weights.parameter, attr.padding_row);
     build_lookup(build, in[0], rows);
     struct node *node = build_node(build, "embedding", PHASE_FORWARD, &attr, sizeof attr, err);
     if (node == NULL)
         return err->code;
     build_in(node, in[0]);
-    build_in(node, weight);
+    build_in(node, weights.weight);
     shape.dim[shape.rank++] = args->embedding_dim;
     *ret_out = build_out(build, node, shape, DTYPE_F32, err);
     return *ret_out == NULL ? err->code : 0;
@@ -41,8 +43,7 @@ static int embedding_build(struct build *build, const struct job_layer *layer,
 static int embedding_grad(struct build *build, const struct node *node,
                           struct value *const *out_grad, struct value **in_grad, struct err *err)
 {
-    (void)in_grad;
-    return grad_weight(build, node, "embedding_weight_grad", out_grad[0], err);
+    return grad_weight(build, node, "embedding_weight_grad", out_grad[0], in_grad, err);
 }
 
 const struct op_def op_embedding = {

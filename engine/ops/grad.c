@@ -1,11 +1,17 @@
 #include "engine/ops/grad.h"
 
-/* The gradient variable of an optional parameter as the next output. */
+/* The gradient of an optional parameter as the next output: its variable, or where the parameter is
+ * computed from others a value that flows on. */
 static int out_gradient(struct build *build, struct node *node, const struct value *parameter,
-                        struct err *err)
+                        struct value **ret_gradient, struct err *err)
 {
+    *ret_gradient = NULL;
     if (parameter == NULL)
         return 0;
+    if (parameter->kind != VALUE_VARIABLE) {
+        *ret_gradient = build_out(build, node, parameter->shape, DTYPE_F32, err);
+        return *ret_gradient == NULL ? err->code : 0;
+    }
     struct value *gradient = build_gradient(build, parameter, err);
     if (gradient == NULL)
         return err->code;
@@ -14,24 +20,17 @@ static int out_gradient(struct build *build, struct node *node, const struct val
 }
 
 int grad_weight(struct build *build, const struct node *node, const char *op,
-                struct value *out_grad, struct err *err)
+                struct value *out_grad, struct value **in_grad, struct err *err)
 {
-    return grad_product(build, node, op, node->in[0], out_grad, node->in[1], node->in[2], err);
-}
-
-int grad_product(struct build *build, const struct node *node, const char *op, struct value *x,
-                 struct value *gy, const struct value *weight, const struct value *bias,
-                 struct err *err)
-{
-    if (!weight->needs_grad)
+    if (!node->in[1]->needs_grad)
         return 0;
     struct node *grad = build_grad_node(build, op, PHASE_WEIGHT_GRAD, node, err);
     if (grad == NULL)
         return err->code;
-    build_in(grad, x);
-    build_in(grad, gy);
-    int rc = out_gradient(build, grad, weight, err);
-    return rc != 0 ? rc : out_gradient(build, grad, bias, err);
+    build_in(grad, node->in[0]);
+    build_in(grad, out_grad);
+    int rc = out_gradient(build, grad, node->in[1], &in_grad[1], err);
+    return rc != 0 ? rc : out_gradient(build, grad, node->in[2], &in_grad[2], err);
 }
 
 int grad_input(struct build *build, const struct node *node, const char *op, struct value *out_grad,

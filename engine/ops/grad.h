@@ -5,14 +5,9 @@
 #include "engine/graph/op.h"
 
 /* Of a node (x, weight, bias?) -> y: appends OP(x, gy) -> gradient of weight, of bias. Nothing
- * where the weight needs none. */
+ * where the weight needs none. What is no variable flows on: it is set in in_grad. */
 int grad_weight(struct build *build, const struct node *node, const char *op,
-                struct value *out_grad, struct err *err);
-/* The same of parameters of whatever node: OP(x, gy) -> gradient of weight, of bias (NULL: there is
- * none). */
-int grad_product(struct build *build, const struct node *node, const char *op, struct value *x,
-                 struct value *gy, const struct value *weight, const struct value *bias,
-                 struct err *err);
+                struct value *out_grad, struct value **in_grad, struct err *err);
 /* Of a node (x, weight, …) -> y: appends OP(gy, weight) -> gx, set in in_grad[0]. Nothing where x
  * needs none. */
 int grad_input(struct build *build, const struct node *node, const char *op, struct value *out_grad,

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "engine/ops/grad.h"
+#include "engine/ops/layer_weights.h"
 #include "engine/ops/linear.h"
 #include "engine/ops/registry.h"
 
@@ -37,23 +38,16 @@ static int linear_build(struct build *build, const struct job_layer *layer, stru
                                  "in_features is %" PRId64 ", but its input %s has %" PRId64,
                                  args->in_features, build_shape_text(&shape, text), features);
     const struct init_rule init = {.kind = INIT_UNIFORM, .bound = 1.0 / sqrt((double)features)};
-    struct value *weight =
-        build_parameter(build, layer, "weight", SHAPE(args->out_features, features), init, err);
-    if (weight == NULL)
-        return err->code;
-    struct value *bias = NULL;
-    if (args->bias) {
-        bias = build_parameter(build, layer, "bias", SHAPE(args->out_features), init, err);
-        if (bias == NULL)
-            return err->code;
-    }
-    return linear_apply(build, in[0], weight, bias, ret_out, err);
+    struct layer_weights weights;
+    int rc = layer_weights_build(build, layer, SHAPE(args->out_features, features), init,
+                                 args->bias, &weights, err);
+    return rc != 0 ? rc : linear_apply(build, in[0], weights.weight, weights.bias, ret_out, err);
 }
 
 static int linear_grad(struct build *build, const struct node *node, struct value *const *out_grad,
                        struct value **in_grad, struct err *err)
 {
-    int rc = grad_weight(build, node, "linear_weight_grad", out_grad[0], err);
+    int rc = grad_weight(build, node, "linear_weight_grad", out_grad[0], in_grad, err);
     return rc != 0 ? rc : grad_input(build, node, "linear_input_grad", out_grad[0], in_grad, err);
 }
 

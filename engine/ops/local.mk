@@ -24,6 +24,7 @@ engine_libengine_a_SOURCES += \
 	%D%/grad.c \
 	%D%/grad.h \
 	%D%/layer_norm.c \
+	%D%/layer_weights.h \
 	%D%/linear.c \
 	%D%/linear.h \
 	%D%/loss.c \
@@ -45,6 +46,7 @@ engine_libengine_a_SOURCES += \
 	%D%/send.c \
 	%D%/sgd.c \
 	%D%/softmax.c \
+	%D%/spectral_norm.c \
 	%D%/statistics.c \
 	%D%/unary.c \
 	%D%/unary.h \

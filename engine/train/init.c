@@ -1,6 +1,7 @@
 /* init.c: see init.h. */
 #include "engine/train/init.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,10 +28,17 @@ static void draw_normal(const struct init_rule *rule, const uint32_t word[4], do
         ret[j] = rule->center + (double)normal[j] * rule->bound;
 }
 
+/* Before it is divided by its norm. */
+static void draw_unscaled(const struct init_rule *rule, const uint32_t word[4], double ret[4])
+{
+    (void)rule;
+    draw_normal(&(struct init_rule){.kind = INIT_NORMAL, .bound = 1}, word, ret);
+}
+
 static draw_fn *const draws[] = {
     [INIT_ZERO] = NULL,          [INIT_ONE] = NULL,
     [INIT_CONSTANT] = NULL,      [INIT_UNIFORM] = draw_uniform,
-    [INIT_NORMAL] = draw_normal,
+    [INIT_NORMAL] = draw_normal, [INIT_UNIT] = draw_unscaled,
 };
 
 /* What every element is under a rule that draws nothing. */
@@ -62,6 +70,15 @@ static void fill_drawn(const struct variable *variable, int64_t count, uint64_t 
     }
 }
 
+static void divide_by_norm(float *elements, int64_t count)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < count; i++)
+        squares += (double)elements[i] * (double)elements[i];
+    for (int64_t i = 0; i < count; i++)
+        elements[i] = (float)((double)elements[i] / sqrt(squares));
+}
+
 /* Clears the row that stays zero whatever the rule. */
 static void clear_padding(const struct variable *variable, void *elements)
 {
@@ -79,6 +96,8 @@ void init_variable(const struct variable *variable, uint64_t seed, void *ret_ele
     else
         for (int64_t i = 0; i < count; i++)
             store(variable->dtype, ret_elements, i, number);
+    if (variable->init.kind == INIT_UNIT)
+        divide_by_norm(ret_elements, count);
     if (variable->padded)
         clear_padding(variable, ret_elements);
 }

@@ -254,11 +254,46 @@ static void cat_row(int row)
 }
 ALL_ROWS(cat, cat_rows)
 
+static const struct shape spectral_rows[] = {{2, {1, 1}},        {2, {4, 5}},  {2, {1, 9}},
+                                             {2, {257, 100}},    {2, {10, 1}}, {4, {8, 3, 3, 2}},
+                                             {4, {64, 16, 5, 5}}};
+
+static void spectral_norm_row(int row)
+{
+    struct shape w = spectral_rows[row], u = SHAPE(w.dim[0]);
+    struct shape v = SHAPE(shape_count(&w) / w.dim[0]);
+    struct kernel_test iteration = {.op = "power_iteration"};
+    iteration.in[0] = kernel_test_variable(w, FILL_NORMAL);
+    iteration.in[1] = kernel_test_mutated(u, FILL_NORMAL);
+    iteration.in[2] = kernel_test_mutated(v, FILL_NORMAL);
+    iteration.out[0] = kernel_test_activation(u);
+    iteration.out[1] = kernel_test_activation(v);
+    kernel_test_arrivals(&iteration);
+
+    struct kernel_test weight = {.op = "spectral_norm"};
+    weight.in[0] = kernel_test_variable(w, FILL_NORMAL);
+    weight.in[1] = kernel_test_activation(u);
+    weight.in[2] = kernel_test_activation(v);
+    weight.out[0] = kernel_test_activation(w);
+    weight.out[1] = kernel_test_activation(SHAPE(1));
+    kernel_test_arrivals(&weight);
+
+    struct kernel_test grad = {.op = "spectral_norm_grad"};
+    grad.in[0] = kernel_test_activation(w);
+    grad.in[1] = kernel_test_variable(w, FILL_NORMAL);
+    grad.in[2] = kernel_test_activation(u);
+    grad.in[3] = kernel_test_activation(v);
+    grad.in[4] = (struct tensor){.shape = SHAPE(1), .fill = FILL_POSITIVE};
+    grad.out[0] = kernel_test_variable(w, FILL_NORMAL);
+    kernel_test_arrivals(&grad);
+}
+ALL_ROWS(spectral_norm, spectral_rows)
+
 int main(void)
 {
     const TTest *const tests[] = {
         activations, activations_special, mul,        softmax, softmax_special,
-        layer_norm,  layer_norm_grad,     avg_pool2d, cat,
+        layer_norm,  layer_norm_grad,     avg_pool2d, cat,     spectral_norm,
     };
     return kernel_test_main("layers", tests, ROWS(tests));
 }

@@ -234,6 +234,22 @@ START_TEST(embedding)
 }
 END_TEST
 
+/* u and v are constants. */
+START_TEST(spectral_norm)
+{
+    struct shape w = SHAPE(3, 2, 2), u = SHAPE(3), v = SHAPE(4);
+    struct probe y = {0}, g = {0};
+    add_in(&y, w), add_in(&y, u), add_in(&y, v), add_out(&y, w), add_out(&y, SHAPE(1));
+    run("spectral_norm", &y);
+    add_in(&g, w), add_in(&g, w), add_in(&g, u), add_in(&g, v), add_in(&g, SHAPE(1));
+    add_out(&g, w), set_direction(&g, 0), set_copy(&g, 1, y.in[0]), set_copy(&g, 2, y.in[1]);
+    set_copy(&g, 3, y.in[2]), set_copy(&g, 4, y.out[1]);
+    run("spectral_norm_grad", &g);
+    check_input("spectral_norm", &y, 0, g.out[0]);
+    probe_free(&y), probe_free(&g);
+}
+END_TEST
+
 START_TEST(positional_embedding)
 {
     struct shape x = SHAPE(2, 3, 4), w = SHAPE(5, 4);
@@ -472,6 +488,7 @@ int main(void)
     tcase_add_test(tcase, mul);
     tcase_add_test(tcase, cat);
     tcase_add_test(tcase, embedding);
+    tcase_add_test(tcase, spectral_norm);
     tcase_add_test(tcase, positional_embedding);
     tcase_add_test(tcase, select_last);
     tcase_add_loop_test(tcase, recurrent, 0, ROWS(recurrent_rows));

@@ -17,10 +17,11 @@
 #include "tests/lib/checks.h"
 
 static const char *const cases[] = {
-    "mlp-plain", "mlp-momentum", "mlp-nesterov", "mlp-mse",
-    "cnn-plain", "cnn-momentum", "cnn-nesterov", "activations",
-    "planes",    "same",         "tokens",       "attention", /* generate_layers.py */
-    "recurrent", "packed",       "lstm",                      /* generate_recurrent.py */
+    "mlp-plain",    "mlp-momentum",    "mlp-nesterov", "mlp-mse", "cnn-plain",
+    "cnn-momentum", "cnn-nesterov",    "activations",  "planes",  "same",
+    "tokens",       "attention",               /* generate_layers.py */
+    "recurrent",    "packed",          "lstm", /* generate_recurrent.py */
+    "spectral",     "spectral-tokens",         /* generate_spectral.py */
 };
 enum { N_CASES = sizeof cases / sizeof cases[0], MAX_STEPS = 16 };
 static const double tolerance = 1e-5;

@@ -98,13 +98,16 @@ def reset(model):
 
 def forward(model, x, devices):
     """What nn.DataParallel(model)(x) returns, and does to the controller's buffers."""
-    outputs = []
+    outputs, kept = [], {}
+    before = {k: b.clone() for k, b in model.named_buffers()}
     for replica, chunk in enumerate(torch.chunk(x, devices)):
-        before = {k: b.clone() for k, b in model.named_buffers()}
+        for k, b in model.named_buffers():
+            b.data.copy_(before[k])
         outputs.append(model(chunk))
-        if replica > 0:
-            for k, b in model.named_buffers():
-                b.data.copy_(before[k])
+        if replica == 0:
+            kept = {k: b.clone() for k, b in model.named_buffers()}
+    for k, b in model.named_buffers():
+        b.data.copy_(kept[k])
     return torch.cat(outputs)
 
 

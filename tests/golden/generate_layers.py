@@ -183,7 +183,8 @@ class Model(nn.Module):
             x = self.run(sample, inputs_only=True)[0]
             args = {**INFERRED.get(layer["type"], lambda x: {})(x), **args}
             module = OURS.get(layer["type"]) or getattr(nn, layer["type"])
-            self.add_module(name, module(**args))
+            wrap = nn.utils.spectral_norm if args.pop("spectral_norm", False) else lambda made: made
+            self.add_module(name, wrap(module(**args)))
         for parameter in self.parameters():  # not ones and zeros: a swapped weight and bias must show
             if parameter.dim() == 1 or list(parameter.shape) == [4, 152]:
                 nn.init.uniform_(parameter, 0.25, 1.25)

@@ -48,6 +48,12 @@ EXTRA_DIST += \
 	tests/golden/packed.json tests/golden/packed-1-final.safetensors tests/golden/packed-2-final.safetensors \
 	tests/golden/lstm-inputs.idx tests/golden/lstm-targets.idx tests/golden/lstm-lengths.idx tests/golden/lstm-initial.safetensors \
 	tests/golden/lstm.json tests/golden/lstm-1-final.safetensors tests/golden/lstm-2-final.safetensors
+EXTRA_DIST += tests/golden/generate_spectral.py
+EXTRA_DIST += \
+	tests/golden/spectral-inputs.idx tests/golden/spectral-targets.idx tests/golden/spectral-initial.safetensors \
+	tests/golden/spectral.json tests/golden/spectral-1-final.safetensors tests/golden/spectral-2-final.safetensors \
+	tests/golden/spectral-tokens-inputs.idx tests/golden/spectral-tokens-targets.idx tests/golden/spectral-tokens-lengths.idx tests/golden/spectral-tokens-initial.safetensors \
+	tests/golden/spectral-tokens.json tests/golden/spectral-tokens-1-final.safetensors tests/golden/spectral-tokens-2-final.safetensors
 
 # The ResNets: names and shapes, and single steps; generate_resnets.py makes the files.
 check_PROGRAMS += tests/golden/check_resnets

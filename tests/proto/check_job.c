@@ -147,10 +147,10 @@ START_TEST(dump_writes_every_default)
 {
     struct job *job = parsed(jobs_digits);
     json_t *dump = job_dump(job);
-    json_t *expected =
-        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:s}", "type", "Conv2d", "name",
-                  "conv1", "out_channels", 32, "kernel_size", 3, "stride", 1, "padding", 1,
-                  "dilation", 1, "groups", 1, "bias", 1, "padding_mode", "zeros");
+    json_t *expected = json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:b, s:s, s:b}", "type",
+                                 "Conv2d", "name", "conv1", "out_channels", 32, "kernel_size", 3,
+                                 "stride", 1, "padding", 1, "dilation", 1, "groups", 1, "bias", 1,
+                                 "padding_mode", "zeros", "spectral_norm", 0);
     const json_t *layers = json_object_get(json_object_get(dump, "model"), "layers");
     ck_assert(json_equal(json_array_get(layers, 0), expected));
     json_decref(expected);

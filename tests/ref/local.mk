@@ -19,5 +19,6 @@ tests_ref_libref_a_SOURCES = \
 	tests/ref/ref.def \
 	tests/ref/ref.h \
 	tests/ref/softmax.c \
+	tests/ref/spectral_norm.c \
 	tests/ref/statistics.c \
 	tests/ref/update.c

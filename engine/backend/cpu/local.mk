@@ -48,6 +48,7 @@ engine_libengine_a_SOURCES += \
 	%D%/select_last.c \
 	%D%/sgd.c \
 	%D%/softmax.c \
+	%D%/spectral_norm.c \
 	%D%/statistics.c \
 	%D%/status.c \
 	%D%/status.h \
