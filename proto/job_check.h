@@ -22,7 +22,7 @@ int job_check(const struct job *job, struct err *err);
 int job_check_data(const struct job *job, struct err *err);
 /* Those about devices and stages, a part of job_check. */
 int job_check_parallel(const struct job *job, struct err *err);
-/* The first layer that a name means; n_layers: none. */
+/* The layer of that name, else the first whose name begins with it before a dot; n_layers: none. */
 size_t job_find_layer(const struct job_model *model, const char *name);
 /* ERR_JOB_INVALID at `path`: no layer has the name. */
 int job_refuse_layer_name(const struct job_model *model, const char *path, const char *name,

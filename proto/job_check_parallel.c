@@ -305,7 +305,7 @@ size_t job_stage_begins(const struct job *job, size_t *ret_first)
     const struct job_parallel *parallel = &job->parallel;
     bool whole = parallel->n_stages > 0;
     size_t n = 0;
-    if (!whole && parallel->n_split > 0)
+    if (!whole && (parallel->n_split > 0 || parallel->n_devices == parallel->replicas))
         ret_first[n++] = 0;
     for (size_t i = 0; i < (whole ? parallel->n_stages : parallel->n_split); i++) {
         char key[KEY_TEXT];

@@ -18,10 +18,14 @@ static bool means(const char *name, const char *layer)
 
 size_t job_find_layer(const struct job_model *model, const char *name)
 {
-    size_t i = 0;
-    while (i < model->n_layers && !means(name, model->layers[i].name))
-        i++;
-    return i;
+    size_t first = model->n_layers;
+    for (size_t i = model->n_layers; i-- > 0;) {
+        if (strcmp(name, model->layers[i].name) == 0)
+            return i;
+        if (means(name, model->layers[i].name))
+            first = i;
+    }
+    return first;
 }
 
 int job_refuse_layer_name(const struct job_model *model, const char *path, const char *name,

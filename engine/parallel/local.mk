@@ -1,10 +1,14 @@
 engine_libengine_a_SOURCES += \
 	%D%/balance.c \
 	%D%/balance.h \
+	%D%/choose.c \
+	%D%/choose.h \
 	%D%/chunk.c \
 	%D%/chunk.h \
 	%D%/crew.c \
 	%D%/crew.h \
+	%D%/estimate.c \
+	%D%/estimate.h \
 	%D%/longest.c \
 	%D%/longest.h \
 	%D%/memory.c \

@@ -1,14 +1,26 @@
 /* setup.c: see setup.h. */
 #include "engine/worker/setup.h"
 
+#include "engine/parallel/choose.h"
 #include "engine/worker/document.h"
+
+/* What hangs on how many devices there are, which "all" says only now. CPU devices share the
+ * machine's memory. */
+static int settle_devices(struct setup *setup, struct err *err)
+{
+    size_t n = (size_t)setup->n_devices;
+    int rc = job_check_devices(setup->job, n, err);
+    if (rc == 0)
+        rc = choose_stages(setup->job, n, setup->machine.memory_bytes / setup->n_devices, err);
+    return rc;
+}
 
 static int find_devices(const struct command_options *options, struct setup *setup, struct err *err)
 {
     int rc = machine_resolve(&setup->machine, &setup->job->parallel, setup->devices,
                              &setup->n_devices, err);
-    if (rc == 0) /* "all" are known only now */
-        return job_check_devices(setup->job, (size_t)setup->n_devices, err);
+    if (rc == 0)
+        return settle_devices(setup, err);
     if (options->devices == NULL)
         return rc;
     err->path[0] = '\0'; /* the fault is the command line's, not the document's */

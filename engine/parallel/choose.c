@@ -1,0 +1,189 @@
+/* choose.c: see choose.h. Each count of micro-batches that is tried gets the split that is best for
+ * it, and the timetable of both; the smallest predicted step wins. */
+#include "engine/parallel/choose.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/ops/registry.h"
+#include "engine/parallel/chunk.h"
+#include "engine/parallel/estimate.h"
+
+struct choice {
+    size_t first[LIMIT_DEVICES];
+    int64_t microbatches;
+    double seconds; /* predicted */
+};
+
+struct search {
+    struct job *job;
+    const struct model *model;
+    int stages;
+    int devices[LIMIT_DEVICES];    /* of each stage */
+    int64_t memory[LIMIT_DEVICES]; /* the same */
+    int64_t rows;                  /* of a pipeline's part of a batch */
+    bool split;                    /* the document says where to cut: choice.first */
+    struct balance_layer *layers;  /* room */
+};
+
+static int nomem(struct err *err)
+{
+    return err_set(err, ERR_NOMEM, "out of memory for the choice of stages");
+}
+
+static bool trains(const struct search *search)
+{
+    return search->job->train.mode == MODE_TRAIN;
+}
+
+static struct microbatch_rule rule_of(const struct search *search, int64_t microbatches)
+{
+    return (struct microbatch_rule){search->job->parallel.split_size, microbatches};
+}
+
+static int find_split(const struct search *search, const struct microbatch_rule *rule,
+                      struct choice *choice, struct err *err)
+{
+    struct microbatch_rows all = {0, search->rows};
+    struct balance balance;
+    const struct balance_config config = {
+        .layers = search->layers,
+        .n_layers = search->job->model.n_layers,
+        .stages = search->stages,
+        .schedule = search->job->parallel.schedule,
+        .microbatches = (int)microbatch_count(rule, search->rows),
+        .memory_bytes = search->memory,
+    };
+    int rc = estimate_layers(search->model, &estimate_core, microbatch_cut(rule, all, 0).n,
+                             trains(search), search->layers, err);
+    if (rc == 0)
+        rc = balance_find(&config, &balance, err);
+    if (rc == 0)
+        memcpy(choice->first, balance.first, sizeof choice->first);
+    return rc;
+}
+
+/* Keeps what this many micro-batches make if it is quicker than the best so far. */
+static int try(const struct search *search, int64_t microbatches, struct choice *best,
+               struct err *err)
+{
+    struct microbatch_rule rule = rule_of(search, microbatches);
+    struct choice choice = *best;
+    struct timetable *table = NULL;
+    int rc = search->split ? 0 : find_split(search, &rule, &choice, err);
+    if (rc != 0)
+        return rc;
+    const struct estimate_stages stages = {search->stages, choice.first, search->devices};
+    rc = estimate_timetable(search->model, &estimate_core, &stages, &rule, search->rows,
+                            trains(search), &table, err);
+    if (rc != 0)
+        return rc;
+    if (table->seconds < best->seconds) {
+        choice.microbatches = microbatches;
+        choice.seconds = table->seconds;
+        *best = choice;
+    }
+    timetable_free(table);
+    return 0;
+}
+
+static bool trains_batchnorm(const struct search *search)
+{
+    const struct job_model *model = &search->job->model;
+    for (size_t i = 0; trains(search) && i < model->n_layers; i++) {
+        const struct job_layer *layer = &model->layers[i];
+        if ((layer->type == LAYER_BATCHNORM1D || layer->type == LAYER_BATCHNORM2D) &&
+            !layer->frozen)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the document leaves the number of micro-batches to us, and one is not the answer. */
+static bool is_open(const struct search *search)
+{
+    const struct job_parallel *parallel = &search->job->parallel;
+    if (parallel->microbatches == MICROBATCHES_AUTO)
+        return true;
+    return parallel->split_size == 0 && parallel->microbatches == 0 &&
+           parallel->schedule != PIPELINE_NONE && search->stages > 1 && !trains_batchnorm(search);
+}
+
+static int try_all(const struct search *search, struct choice *best, struct err *err)
+{
+    static const int counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+    const struct job_parallel *parallel = &search->job->parallel;
+    if (!is_open(search))
+        return try(search, parallel->microbatches, best, err);
+    /* A count that cannot run, for want of memory or of values for a BatchNorm, is none. */
+    int rc = 0;
+    for (size_t i = 0; rc != ERR_NOMEM && i < sizeof counts / sizeof *counts; i++)
+        if (counts[i] <= search->rows)
+            rc = try(search, counts[i], best, err);
+    return rc != ERR_NOMEM && isfinite(best->seconds) ? 0 : rc;
+}
+
+static int write_split(struct job *job, const struct choice *choice, int stages, struct err *err)
+{
+    struct job_parallel *parallel = &job->parallel;
+    size_t n = (size_t)stages - 1;
+    if (n == 0)
+        return 0;
+    parallel->split = calloc(n, sizeof *parallel->split);
+    if (parallel->split == NULL)
+        return nomem(err);
+    parallel->n_split = n; /* freed with the job, full or not */
+    for (size_t i = 0; i < n; i++) {
+        parallel->split[i] = strdup(job->model.layers[choice->first[i + 1]].name);
+        if (parallel->split[i] == NULL)
+            return nomem(err);
+    }
+    return 0;
+}
+
+static int search_all(struct search *search, struct err *err)
+{
+    struct choice best = {.seconds = INFINITY};
+    search->split = job_stage_begins(search->job, best.first) > 0;
+    int rc = try_all(search, &best, err);
+    if (rc == 0 && is_open(search))
+        search->job->parallel.microbatches = best.microbatches;
+    if (rc == 0 && !search->split)
+        rc = write_split(search->job, &best, search->stages, err);
+    return rc;
+}
+
+static void set_up(struct search *search, size_t n_devices, int64_t memory_bytes)
+{
+    const struct job_parallel *parallel = &search->job->parallel;
+    int64_t rows[LIMIT_DEVICES];
+    chunk_sizes(search->job->train.batch_size, (int)parallel->replicas, rows);
+    search->rows = rows[0];
+    search->stages = parallel->n_stages > 0 ? (int)parallel->n_stages
+                                            : (int)(n_devices / (size_t)parallel->replicas);
+    for (int s = 0; s < search->stages; s++) {
+        search->devices[s] = parallel->n_stages > 0 ? (int)parallel->stages[s].n_devices : 1;
+        search->memory[s] = memory_bytes;
+    }
+}
+
+int choose_stages(struct job *job, size_t n_devices, int64_t memory_bytes, struct err *err)
+{
+    struct search search = {.job = job};
+    struct model *model = NULL;
+    if (job->parallel.mode != PARALLEL_STAGES)
+        return 0;
+    set_up(&search, n_devices, memory_bytes);
+    int rc = model_build(job, &op_registry, &model, err);
+    if (rc != 0)
+        return rc;
+    if (job->parallel.n_devices == 0)
+        job->parallel.n_devices = (int64_t)n_devices;
+    search.model = model;
+    search.layers = calloc(job->model.n_layers, sizeof *search.layers);
+    rc = search.layers != NULL ? search_all(&search, err) : nomem(err);
+    free(search.layers);
+    model_free(model);
+    return rc;
+}
