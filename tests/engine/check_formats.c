@@ -273,9 +273,12 @@ END_TEST
 /* Two inputs: "ids" [4] with lengths, and "image" [1, 4]. */
 static void two_inputs(struct model_input inputs[3])
 {
-    inputs[0] = (struct model_input){"ids", SHAPE(4), DTYPE_I64, 2, -1, 0};
-    inputs[1] = (struct model_input){"image", SHAPE(1, 4), DTYPE_F32, -1, -1, 0};
-    inputs[2] = (struct model_input){"ids.lengths", {0}, DTYPE_I64, -1, 0, 0};
+    inputs[0] = (struct model_input){
+        .name = "ids", .shape = SHAPE(4), .dtype = DTYPE_I64, .lengths = 2, .of = -1};
+    inputs[1] = (struct model_input){
+        .name = "image", .shape = SHAPE(1, 4), .dtype = DTYPE_F32, .lengths = -1, .of = -1};
+    inputs[2] = (struct model_input){
+        .name = "ids.lengths", .dtype = DTYPE_I64, .lengths = -1, .of = 0};
 }
 
 START_TEST(several_inputs_and_lengths)

@@ -136,7 +136,12 @@ START_TEST(a_broken_sample_ends_its_batch)
     uint8_t ids[SAMPLES + 1] = {0};
     ids[70] = 200;
     struct err err = ERR_INIT;
-    struct model_input input = {"input", SHAPE(1), DTYPE_I64, -1, -1, 5};
+    struct model_input input = {.name = "input",
+                                .shape = SHAPE(1),
+                                .dtype = DTYPE_I64,
+                                .lengths = -1,
+                                .of = -1,
+                                .values = 5};
     struct job_source source = {.format = DATA_TEXT, .context = 1};
     struct job_data data = {.scale = {1, &one}, .mean = {1, &zero}, .std = {1, &one}};
     struct dataset_want want = {.inputs = &input,
