@@ -189,8 +189,15 @@ static int check_microbatches(const struct job_parallel *parallel, struct err *e
 static int check_shards(const struct job *job, size_t n, struct err *err)
 {
     const struct job_parallel *parallel = &job->parallel;
+    char path[64];
     if (parallel->shards == 0)
         return 0;
+    for (size_t i = 0; i < job->model.n_layers; i++) {
+        snprintf(path, sizeof path, "/model/layers/%zu/spectral_norm", i);
+        if (job->model.layers[i].spectral_norm)
+            return err_at(err, ERR_JOB_UNSUPPORTED, path,
+                          "spectral norms with shards are not in this version");
+    }
     if (job->train.n_record > 0)
         return err_at(err, ERR_JOB_UNSUPPORTED, "/train/record",
                       "recorded tensors of shards are not in this version");
