@@ -30,6 +30,13 @@ const char *__tsan_default_options(void)
     return sanitizer_options;
 }
 
+void __asan_init(void) __attribute__((weak));
+void __tsan_init(void) __attribute__((weak));
+bool checks_sanitized(void)
+{
+    return __asan_init != NULL || __tsan_init != NULL;
+}
+
 int checks_run(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);

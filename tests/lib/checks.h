@@ -3,6 +3,7 @@
 #define TESTS_LIB_CHECKS_H
 
 #include <check.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Runs the suite, prints TAP ("ok N - …"), returns the exit status. CK_FORK=no runs without forks.
@@ -11,6 +12,9 @@ int checks_run(Suite *suite);
 
 /* Prints a skip for each of the n cases, which cannot run here, and returns the exit status. */
 int checks_skip(const char *const *names, size_t n, const char *why);
+
+/* Whether AddressSanitizer or ThreadSanitizer watches, which takes memory for itself. */
+bool checks_sanitized(void);
 
 /* One TCase of one test function list; adds it to the suite. `timeout_s` 0: Check's default. */
 TCase *checks_case(Suite *suite, const char *name, double timeout_s);
