@@ -41,11 +41,7 @@ static void drop_four(const struct dropout *dropout, int64_t n, int64_t block)
         int64_t at = dropout->grid.block == 1 ? n * dropout->count + e
                                               : element_offset(&dropout->grid, n, e);
         bool keep = words[i] >> 8 >= dropout->threshold; /* rng_uniform(words[i]) >= p */
-        float x;
-        const float *from = real_load(dropout->in, at, 1, &x);
-        float *to = real_room(dropout->out, at, &x);
-        *to = *from * dropout->factor[keep];
-        real_store(dropout->out, at, 1, to);
+        real_set(dropout->out, at, real_get(dropout->in, at) * dropout->factor[keep]);
     }
 }
 

@@ -18,7 +18,7 @@ struct pool {
 };
 
 enum {
-    LANES = 8,    /* neighbouring channels that are compared at once */
+    LANES = 16,   /* neighbouring channels that are compared at once */
     NOWHERE = -1, /* the pixel of a window that dilation lets step over the whole plane */
 };
 
@@ -27,8 +27,9 @@ struct best {
     int32_t pixel[LANES];
 };
 
-static inline void best_offer(struct best *best, const float *x, int64_t n, int32_t pixel)
+VECTOR_INLINE void best_offer(struct best *best, const float *x, int64_t n, int32_t pixel)
 {
+#pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         bool take = x[i] > best->value[i] || x[i] != x[i];
         best->value[i] = take ? x[i] : best->value[i];
@@ -52,7 +53,7 @@ static struct window window_of(const struct max_pool2d_attr *attr, int axis, int
 }
 
 /* Before any element is seen; padded channels, those from `real` on, stay zero. */
-static struct best best_init(int32_t pixel, int64_t real)
+VECTOR_INLINE struct best best_init(int32_t pixel, int64_t real)
 {
     struct best best;
     for (int i = 0; i < LANES; i++) {
@@ -63,8 +64,9 @@ static struct best best_init(int32_t pixel, int64_t real)
 }
 
 /* The best of one window for `n` channels from `plane` on, of which `real` are not padded. */
-static struct best window_best(const struct pool *pool, const float *plane, struct window rows,
-                               struct window columns, int64_t n, int64_t real)
+VECTOR_INLINE struct best window_best(const struct pool *pool, const float *plane,
+                                      struct window rows, struct window columns, int64_t n,
+                                      int64_t real)
 {
     const int64_t *dilation = pool->attr->dilation;
     if (rows.begin >= rows.end || columns.begin >= columns.end)
@@ -86,22 +88,32 @@ static struct best window_best(const struct pool *pool, const float *plane, stru
     return best;
 }
 
-static void pool_plane(const void *context, int64_t p, const float *plane, float *out)
+/* One row of the output's plane. */
+VECTOR_CLONES static void pool_row(const struct pool *pool, const float *plane, struct window rows,
+                                   int64_t real, float *out, int32_t *pixel)
 {
-    const struct pool *pool = context;
-    int64_t block = pool->x.block, size = pool->y.h * pool->y.w;
-    int64_t real = pool->x.channels - p % pool->x.blocks * block;
-    for (int64_t i = 0; i < size; i++) {
-        struct window rows = window_of(pool->attr, 0, i / pool->y.w, pool->x.h);
-        struct window columns = window_of(pool->attr, 1, i % pool->y.w, pool->x.w);
+    int64_t block = pool->x.block;
+    for (int64_t ow = 0; ow < pool->y.w; ow++) {
+        struct window columns = window_of(pool->attr, 1, ow, pool->x.w);
         for (int64_t c = 0; c < block; c += LANES) {
             int64_t n = block - c < LANES ? block - c : LANES;
             struct best best = window_best(pool, plane + c, rows, columns, n, real - c);
-            memcpy(out + i * block + c, best.value, (size_t)n * sizeof(float));
-            if (pool->pixel)
-                memcpy(pool->pixel + (p * size + i) * block + c, best.pixel,
-                       (size_t)n * sizeof(int32_t));
+            memcpy(out + ow * block + c, best.value, (size_t)n * sizeof(float));
+            if (pixel)
+                memcpy(pixel + ow * block + c, best.pixel, (size_t)n * sizeof(int32_t));
         }
+    }
+}
+
+static void pool_plane(const void *context, int64_t p, const float *plane, float *out)
+{
+    const struct pool *pool = context;
+    int64_t row = pool->y.w * pool->y.block;
+    int64_t real = pool->x.channels - p % pool->x.blocks * pool->x.block;
+    for (int64_t oh = 0; oh < pool->y.h; oh++) {
+        struct window rows = window_of(pool->attr, 0, oh, pool->x.h);
+        int32_t *pixel = pool->pixel ? pool->pixel + (p * pool->y.h + oh) * row : NULL;
+        pool_row(pool, plane, rows, real, out + oh * row, pixel);
     }
 }
 

@@ -5,12 +5,14 @@
 
 VECTOR_CLONES static void widen(const uint16_t *from, int64_t n, float *to)
 {
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
         to[i] = real_widen(from[i]);
 }
 
 VECTOR_CLONES static void round_all(const float *from, int64_t n, uint16_t *to)
 {
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
         to[i] = real_round(from[i]);
 }
@@ -18,25 +20,6 @@ VECTOR_CLONES static void round_all(const float *from, int64_t n, uint16_t *to)
 struct real real_of(void *at, const struct layout *layout)
 {
     return (struct real){at, layout->dtype == DTYPE_BF16};
-}
-
-const float *real_load(struct real tensor, int64_t from, int64_t n, float *buffer)
-{
-    if (!tensor.low)
-        return (const float *)tensor.at + from;
-    widen((const uint16_t *)tensor.at + from, n, buffer);
-    return buffer;
-}
-
-float *real_room(struct real tensor, int64_t from, float *buffer)
-{
-    return tensor.low ? buffer : (float *)tensor.at + from;
-}
-
-void real_store(struct real tensor, int64_t from, int64_t n, const float *buffer)
-{
-    if (tensor.low)
-        round_all(buffer, n, (uint16_t *)tensor.at + from);
 }
 
 struct planes {
@@ -84,9 +67,9 @@ static void run_part(const struct planes *planes, int64_t part)
     int64_t in_size = planes->in_size, out_size = planes->out_size, n_parts = planes->n_parts;
     float *in = planes->scratch + part * (in_size + out_size), *out = in + in_size;
     for (int64_t p = part * planes->n / n_parts; p < (part + 1) * planes->n / n_parts; p++) {
-        real_load(planes->in, p * in_size, in_size, in);
+        widen((const uint16_t *)planes->in.at + p * in_size, in_size, in);
         planes->run(planes->context, p, in, out);
-        real_store(planes->out, p * out_size, out_size, out);
+        round_all(out, out_size, (uint16_t *)planes->out.at + p * out_size);
     }
 }
 

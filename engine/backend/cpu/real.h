@@ -1,7 +1,7 @@
-/* real.h: tensors of F32 or BF16 in our own loops, which are written once, on floats.
+/* real.h: tensors of F32 or BF16 in our own loops.
  *
- * BF16 is widened on the way in and rounded to nearest even on the way out (a NaN stays one), in
- * pieces or planes that stay in a cache; F32 is worked on where it lies.
+ * All compute in floats: BF16 is widened on the way in and rounded to nearest even on the way out
+ * (a NaN stays one), in registers or, plane by plane, in a scratch that stays in a cache.
  */
 #ifndef ENGINE_BACKEND_CPU_REAL_H
 #define ENGINE_BACKEND_CPU_REAL_H
@@ -25,19 +25,26 @@ VECTOR_INLINE uint16_t real_round(float x)
     return (uint16_t)((x == x ? rounded : bits | 0x400000) >> 16);
 }
 
-enum { REAL_PIECE = 2048 }; /* elements of a piece: two or three fit in a first-level cache */
-
 struct real {
     void *at;
     bool low; /* BF16, else F32 */
 };
 
 struct real real_of(void *at, const struct layout *layout);
-/* Elements from … from + n as floats: where they lie, or in the buffer. */
-const float *real_load(struct real tensor, int64_t from, int64_t n, float *buffer);
-/* Where to compute them, and what makes them the tensor's. */
-float *real_room(struct real tensor, int64_t from, float *buffer);
-void real_store(struct real tensor, int64_t from, int64_t n, const float *buffer);
+
+VECTOR_INLINE float real_get(struct real tensor, int64_t i)
+{
+    return tensor.low ? real_widen(((const uint16_t *)tensor.at)[i])
+                      : ((const float *)tensor.at)[i];
+}
+
+VECTOR_INLINE void real_set(struct real tensor, int64_t i, float x)
+{
+    if (tensor.low)
+        ((uint16_t *)tensor.at)[i] = real_round(x);
+    else
+        ((float *)tensor.at)[i] = x;
+}
 
 /* Work that goes from each plane of in[0] to that of out[0]: a block of channels of a sample, both
  * grids of one block. Planes are run by the whole team and do not depend on each other. */

@@ -1,50 +1,60 @@
-/* relu.c: relu, relu_grad: torch.nn.ReLU. NaN stays NaN (oneDNN's would hide a diverging job). */
+/* relu.c: relu, relu_grad: torch.nn.ReLU. NaN stays NaN (oneDNN's would hide a diverging job).
+ *
+ * BF16 needs no float: the sign is the highest bit, and the bits of what is negative but no NaN lie
+ * between those of -0 and of -infinity.
+ */
 #include "engine/backend/cpu/own.h"
-#include "engine/backend/cpu/real.h"
+#include "engine/backend/cpu/vector.h"
 #include "engine/base/team.h"
 
+enum { MINUS_ZERO = 0x8000, MINUS_INFINITY = 0xff80 }; /* as BF16 */
+
 struct span {
-    struct real a, b, out;
+    const void *a, *b;
+    void *out;
 };
 
-VECTOR_CLONES static void relu(const float *a, float *out, int64_t n)
+VECTOR_CLONES static void relu_f32(int64_t begin, int64_t end, void *context)
 {
+    const struct span *span = context;
+    const float *a = span->a;
+    float *out = span->out;
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = begin; i < end; i++)
         out[i] = a[i] < 0 ? 0 : a[i];
 }
 
-VECTOR_CLONES static void relu_grad(const float *a, const float *b, float *out, int64_t n)
+VECTOR_CLONES static void relu_bf16(int64_t begin, int64_t end, void *context)
 {
+    const struct span *span = context;
+    const uint16_t *a = span->a;
+    uint16_t *out = span->out;
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = begin; i < end; i++)
+        out[i] = a[i] > MINUS_ZERO && a[i] <= MINUS_INFINITY ? 0 : a[i];
+}
+
+VECTOR_CLONES static void relu_grad_f32(int64_t begin, int64_t end, void *context)
+{
+    const struct span *span = context;
+    const float *a = span->a, *b = span->b;
+    float *out = span->out;
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) {
         float gradient = b[i]; /* read in any case: a condition would cost the vectors */
         out[i] = a[i] <= 0 ? 0 : gradient;
     }
 }
 
-static void relu_span(int64_t begin, int64_t end, void *context)
+VECTOR_CLONES static void relu_grad_bf16(int64_t begin, int64_t end, void *context)
 {
     const struct span *span = context;
-    float buffer[REAL_PIECE];
-    for (int64_t from = begin; from < end; from += REAL_PIECE) {
-        int64_t n = from + REAL_PIECE < end ? REAL_PIECE : end - from;
-        float *out = real_room(span->out, from, buffer);
-        relu(real_load(span->a, from, n, buffer), out, n);
-        real_store(span->out, from, n, out);
-    }
-}
-
-static void relu_grad_span(int64_t begin, int64_t end, void *context)
-{
-    const struct span *span = context;
-    float buffer[2][REAL_PIECE];
-    for (int64_t from = begin; from < end; from += REAL_PIECE) {
-        int64_t n = from + REAL_PIECE < end ? REAL_PIECE : end - from;
-        float *out = real_room(span->out, from, buffer[0]);
-        relu_grad(real_load(span->a, from, n, buffer[0]), real_load(span->b, from, n, buffer[1]),
-                  out, n);
-        real_store(span->out, from, n, out);
+    const uint16_t *a = span->a, *b = span->b;
+    uint16_t *out = span->out;
+#pragma omp simd
+    for (int64_t i = begin; i < end; i++) {
+        uint16_t gradient = b[i];
+        out[i] = a[i] == 0 || (a[i] >= MINUS_ZERO && a[i] <= MINUS_INFINITY) ? 0 : gradient;
     }
 }
 
@@ -53,8 +63,9 @@ static int relu_run(void *state, const struct kernel_args *args, struct err *err
     (void)err;
     const struct own *own = state;
     const struct layout *layout = own->choice->out[0];
-    struct span span = {.a = real_of(args->in[0], layout), .out = real_of(args->out[0], layout)};
-    team_for(layout_count(layout), OWN_GRAIN, relu_span, &span);
+    struct span span = {args->in[0], NULL, args->out[0]};
+    team_for(layout_count(layout), OWN_GRAIN, layout->dtype == DTYPE_BF16 ? relu_bf16 : relu_f32,
+             &span);
     return 0;
 }
 
@@ -63,9 +74,9 @@ static int relu_grad_run(void *state, const struct kernel_args *args, struct err
     (void)err;
     const struct own *own = state;
     const struct layout *layout = own->choice->out[0];
-    struct span span = {real_of(args->in[0], layout), real_of(args->in[1], layout),
-                        real_of(args->out[0], layout)};
-    team_for(layout_count(layout), OWN_GRAIN, relu_grad_span, &span);
+    struct span span = {args->in[0], args->in[1], args->out[0]};
+    team_for(layout_count(layout), OWN_GRAIN,
+             layout->dtype == DTYPE_BF16 ? relu_grad_bf16 : relu_grad_f32, &span);
     return 0;
 }
 
