@@ -299,6 +299,10 @@ static int check_mode(const struct job *job, struct err *err)
                       "this mode measures given weights: \"init\" needs \"weights\"");
     if (train->mode != MODE_TRAIN)
         return 0;
+    if (job->loss.reduction == REDUCTION_NONE)
+        return err_at(err, ERR_JOB_INVALID, "/loss/reduction",
+                      "training needs one loss: \"mean\" or \"sum\"; \"none\" is for the modes "
+                      "\"evaluate\" and \"predict\"");
     if (epochs == max_steps)
         return err_at(err, ERR_JOB_INVALID, "/train",
                       "train needs \"epochs\" or \"max_steps\", and not both; found %s",

@@ -10,10 +10,10 @@
 
 #define REDUCTION_ROW                                                                              \
     {                                                                                              \
-        "reduction", FIELD_CHOICE, "Of the losses to one", AT(job_loss, reduction),                \
-            DEFAULT("\"mean\""),                                                                   \
-            CHOICES(OPTION("mean", REDUCTION_MEAN), OPTION("sum", REDUCTION_SUM)),                 \
-            LATER({"none", "losses without a reduction"})                                          \
+        "reduction", FIELD_CHOICE, "Of the losses to one; none, for evaluation: a loss a sample",  \
+            AT(job_loss, reduction), DEFAULT("\"mean\""),                                          \
+            CHOICES(OPTION("mean", REDUCTION_MEAN), OPTION("sum", REDUCTION_SUM),                  \
+                    OPTION("none", REDUCTION_NONE))                                                \
     }
 #define CLASS_WEIGHT_ROW                                                                           \
     {                                                                                              \

@@ -9,7 +9,7 @@
 #include "proto/job_values.h"
 
 enum loss_type { LOSS_CROSS_ENTROPY, LOSS_MSE, LOSS_BCE_WITH_LOGITS, LOSS_L1, LOSS_NLL };
-enum loss_reduction { REDUCTION_MEAN, REDUCTION_SUM };
+enum loss_reduction { REDUCTION_MEAN, REDUCTION_SUM, REDUCTION_NONE };
 struct job_loss {
     enum loss_type type;
     enum loss_reduction reduction;

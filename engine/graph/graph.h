@@ -111,7 +111,8 @@ struct graph {
     struct value **layers;    /* by layer: its output; where nothing reads it, only a shape; NULL: a
                                  layer that this stage neither has nor reads */
     struct value *output;     /* the last layer's; the host reads it when not training */
-    struct value *loss;       /* F64 [1]: the SUM over the targets that count */
+    struct value *loss;       /* F64 [1]: the SUM over the targets that count; under reduction
+                                 none F64 [N], of a sample's */
     struct value *prediction; /* I64 as the target: arg max, where targets are class numbers and it
                                  is no training; else NULL. These three are the last stage's */
     struct value **recorded;  /* by model->recorded: F64 [STATISTIC_COUNT], where step->record asks;

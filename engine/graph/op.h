@@ -60,7 +60,7 @@ struct loss_def {
     /* What a mean over n samples of these targets (on the host) divides by. NULL: n *
      * model->loss_terms. */
     double (*divisor)(const struct model *model, const void *targets, int64_t n);
-    /* Appends the loss of build_graph's output and target: *ret_loss F64 [1]; *ret_grad the
+    /* Appends the loss of build_graph's output and target: *ret_loss as graph->loss; *ret_grad the
      * output's gradient where ret_grad is not NULL. */
     int (*build)(struct build *build, struct value *output, struct value *target,
                  struct value **ret_loss, struct value **ret_grad, struct err *err);

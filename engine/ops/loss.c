@@ -11,7 +11,8 @@ int loss_build(struct build *build, const char *op, const void *attr, size_t att
         return err->code;
     build_in(node, output);
     build_in(node, target);
-    *ret_loss = build_out(build, node, SHAPE(1), DTYPE_F64, err);
+    bool none = build_job(build)->loss.reduction == REDUCTION_NONE;
+    *ret_loss = build_out(build, node, SHAPE(none ? output->shape.dim[0] : 1), DTYPE_F64, err);
     if (*ret_loss == NULL)
         return err->code;
     if (ret_grad == NULL)

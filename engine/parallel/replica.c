@@ -115,6 +115,20 @@ static int read_buffer(struct replica *replica, void *const *base, const struct 
     return replica->config->backend->read(replica->device, to, from, bytes, err);
 }
 
+/* The sum of the chunk's losses; those of its samples where they are wanted. */
+static int read_loss(struct replica *replica, const struct plan *plan, void *const *base, int64_t n,
+                     double *losses, double *ret_loss, struct err *err)
+{
+    double loss = 0;
+    if (losses == NULL)
+        return read_buffer(replica, base, &plan->loss, ret_loss, sizeof *ret_loss, err);
+    int rc = read_buffer(replica, base, &plan->loss, losses, (size_t)n * sizeof *losses, err);
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        loss += losses[i];
+    *ret_loss = loss;
+    return rc;
+}
+
 static int read_outputs(struct replica *replica, const struct plan *plan, void *const *base,
                         int64_t n, const struct replica_outputs *outputs, struct err *err)
 {
@@ -167,7 +181,7 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
     if (rc == 0)
         rc = executor_run(program->executor, &run, err);
     if (rc == 0)
-        rc = read_buffer(replica, base, &program->plan->loss, &loss, sizeof loss, err);
+        rc = read_loss(replica, program->plan, base, chunk->batch.n, outputs->losses, &loss, err);
     if (rc == 0 && !chunk->key.training)
         rc = read_outputs(replica, program->plan, base, chunk->batch.n, outputs, err);
     if (rc == 0 && chunk->key.training)

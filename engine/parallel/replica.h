@@ -35,6 +35,7 @@ int replica_open(struct replica *replica, struct err *err);
 void replica_close(struct replica *replica); /* half-open and zeroed ones too */
 
 struct replica_outputs {  /* where the host wants them */
+    double *losses;       /* of each sample, summed; under reduction none, else NULL */
     int64_t *predictions; /* an evaluation's class numbers, as many as targets, if there are some */
     float *outputs;       /* an evaluation's, of the last layer; NULL: not wanted */
     double (*statistics)[STATISTIC_COUNT]; /* a training's, by model->recorded */

@@ -43,6 +43,7 @@ struct replicate {
     struct comm *comm; /* NULL with one device and no shards */
     struct crew *crew;
     int64_t *predictions;
+    double *losses;                        /* NULL: none of single samples */
     float *outputs;                        /* NULL: not kept */
     void *buffer;                          /* room for any one of the model's buffers */
     bool buffers_differ;                   /* between the replicas, since a training step */
@@ -189,11 +190,15 @@ static int open_host(struct replicate *replicate, struct err *err)
     if (config->keep_outputs)
         replicate->outputs =
             calloc((size_t)(most * shape_count(&config->model->output)), sizeof(float));
+    bool none = config->model->job->loss.reduction == REDUCTION_NONE;
+    if (none)
+        replicate->losses = calloc((size_t)most + 1, sizeof *replicate->losses);
     size_t most_records = (size_t)(config->model->n_recorded * config->n_devices);
     replicate->statistics = calloc(most_records + 1, sizeof *replicate->statistics);
     replicate->records = calloc(most_records + 1, sizeof *replicate->records);
     if (replicate->arena == NULL || replicate->predictions == NULL || replicate->buffer == NULL ||
-        (config->keep_outputs && replicate->outputs == NULL) || replicate->statistics == NULL ||
+        (config->keep_outputs && replicate->outputs == NULL) ||
+        (none && replicate->losses == NULL) || replicate->statistics == NULL ||
         replicate->records == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
     int rc = variable_map_build(config->model, NULL, 0, replicate->arena, &replicate->map, err);
@@ -240,6 +245,7 @@ static void replicate_close(struct strategy *strategy)
     arena_free(replicate->arena);
     free(replicate->predictions);
     free(replicate->outputs);
+    free(replicate->losses);
     free(replicate->buffer);
     free(replicate->statistics);
     free(replicate->records);
@@ -286,6 +292,8 @@ static void scatter(struct replicate *replicate, const struct batch *batch, cons
         chunk->step.first_sample += first;
         chunk->batch = rows_of(model, batch, first, sizes[p]);
         part->outputs.predictions = replicate->predictions + first * model->loss_terms;
+        if (replicate->losses != NULL)
+            part->outputs.losses = replicate->losses + first;
         if (replicate->outputs != NULL)
             part->outputs.outputs = replicate->outputs + first * shape_count(&model->output);
         first += sizes[p];
@@ -312,6 +320,7 @@ static void gather(const struct replicate *replicate, const struct step *step,
     result->loss = sum / step->loss_divisor;
     result->predictions = NULL;
     result->outputs = NULL;
+    result->losses = NULL;
     result->n_records = 0;
 }
 
@@ -409,6 +418,7 @@ static int replicate_evaluate(struct strategy *strategy, const struct batch *bat
     if (predicts(replicate))
         ret_result->predictions = replicate->predictions;
     ret_result->outputs = replicate->outputs;
+    ret_result->losses = replicate->losses;
     return 0;
 }
 

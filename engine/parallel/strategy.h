@@ -56,6 +56,8 @@ struct strategy_result {
     struct replica_result replicas[LIMIT_DEVICES];
     const float *outputs; /* [n, output shape] after an evaluation with keep_outputs, valid until
                              the next call; else NULL */
+    const double *losses; /* [n], each the sum of a sample's, after an evaluation under reduction
+                             none, valid until the next call; else NULL */
     const int64_t *predictions; /* [n, target shape] after an evaluation whose loss predicts
                                    (loss_def.predict), valid until the next call; else NULL */
     const struct strategy_record *records; /* after a batch of training that ends a step where

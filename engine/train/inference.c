@@ -1,4 +1,4 @@
-/* inference.c: see inference.h. Both files appear by rename at the end: whole or not at all. */
+/* inference.c: see inference.h. Files appear by rename at the end: whole or not at all. */
 #include "engine/train/inference.h"
 
 #include <math.h>
@@ -23,7 +23,8 @@ struct inference {
     struct prepared prepared;
     struct output output;
     struct strategy *strategy;
-    struct npy npy; /* of predict */
+    struct npy outputs, losses; /* of predict; under reduction none */
+    float *sample_losses;       /* of a batch; NULL: not wanted */
     struct scores scores;
     struct evaluation evaluation;
     int64_t samples, batches, n_batches; /* so far; in all */
@@ -64,6 +65,22 @@ static struct report report_of(const struct inference *inference, enum report_ty
     };
 }
 
+/* The mean over a sample's targets that count, 0 where none does: of one target, and of all
+ * elements of a value, what PyTorch's reduction none gives. */
+static int write_losses(struct inference *inference, const struct batch *batch,
+                        const double *losses, struct err *err)
+{
+    const struct model *model = inference->prepared.model;
+    const int64_t *targets = batch->targets;
+    for (int64_t i = 0; i < batch->n; i++) {
+        int64_t counted = model->loss_terms;
+        for (int64_t k = 0; model->ignored != NULL && k < model->loss_terms; k++)
+            counted -= targets[i * model->loss_terms + k] == *model->ignored;
+        inference->sample_losses[i] = counted > 0 ? (float)(losses[i] / (double)counted) : 0;
+    }
+    return npy_write(&inference->losses, inference->sample_losses, (size_t)batch->n, err);
+}
+
 static int take(void *context, const struct loader_batch *batch,
                 const struct strategy_result *result, struct err *err)
 {
@@ -84,10 +101,12 @@ static int take(void *context, const struct loader_batch *batch,
     report.seconds_left =
         seconds / (double)inference->batches * (double)(inference->n_batches - inference->batches);
     send(inference, &report);
-    if (!predicts(inference))
-        return 0;
-    return npy_write(&inference->npy, result->outputs, (size_t)(n * shape_count(&model->output)),
-                     err);
+    int rc =
+        result->losses != NULL ? write_losses(inference, &batch->batch, result->losses, err) : 0;
+    if (rc != 0 || !predicts(inference))
+        return rc;
+    return npy_write(&inference->outputs, result->outputs,
+                     (size_t)(n * shape_count(&model->output)), err);
 }
 
 static int load_weights(struct inference *inference, struct err *err)
@@ -102,18 +121,40 @@ static int load_weights(struct inference *inference, struct err *err)
     return rc;
 }
 
-static int begin(struct inference *inference, struct err *err)
+/* outputs.npy or losses.npy: a row of that shape a sample, by another name until it is whole. */
+static int create(const struct inference *inference, const char *name, struct shape row,
+                  struct npy *ret_npy, struct err *err)
 {
     char path[LIMIT_PATH_BYTES];
+    int rc = file_path(path, err, "%s/%s.new", inference->output.path, name);
+    return rc != 0 ? rc
+                   : npy_create(path, dataset_samples(inference->prepared.validation), &row,
+                                ret_npy, err);
+}
+
+static int create_losses(struct inference *inference, struct err *err)
+{
+    const struct shape sample = {.rank = 0};
+    size_t most = (size_t)inference->prepared.eval_batches[0];
+    if (inference->config->job->loss.reduction != REDUCTION_NONE)
+        return 0;
+    inference->sample_losses = malloc(most * sizeof *inference->sample_losses);
+    if (inference->sample_losses == NULL)
+        return err_set(err, ERR_NOMEM, "no memory for the losses of a batch");
+    return create(inference, "losses.npy", sample, &inference->losses, err);
+}
+
+static int begin(struct inference *inference, struct err *err)
+{
     struct report report = report_of(inference, REPORT_STARTED);
     int rc = output_write_job(&inference->output, inference->config->job, err);
     if (rc == 0)
         rc = scores_init(inference->prepared.model, &inference->scores, err);
     if (rc == 0 && predicts(inference))
-        rc = file_path(path, err, "%s/outputs.npy.new", inference->output.path);
-    if (rc == 0 && predicts(inference))
-        rc = npy_create(path, dataset_samples(inference->prepared.validation),
-                        &inference->prepared.model->output, &inference->npy, err);
+        rc = create(inference, "outputs.npy", inference->prepared.model->output,
+                    &inference->outputs, err);
+    if (rc == 0)
+        rc = create_losses(inference, err);
     if (rc != 0)
         return rc;
     snprintf(report.path, sizeof report.path, "%s", inference->output.path);
@@ -174,21 +215,26 @@ static int write_result(const struct inference *inference, struct err *err)
     return rc;
 }
 
-static int place_outputs(struct inference *inference, char *ret_path, struct err *err)
+static int place(const struct inference *inference, struct npy *npy, const char *name,
+                 char *ret_path, struct err *err)
 {
-    int rc = npy_sync(&inference->npy, err);
+    int rc = npy_sync(npy, err);
     if (rc == 0)
-        rc = file_path(ret_path, err, "%s/outputs.npy", inference->output.path);
+        rc = file_path(ret_path, err, "%s/%s", inference->output.path, name);
     if (rc == 0)
-        rc = file_rename(inference->npy.path, ret_path, inference->output.path, err);
+        rc = file_rename(npy->path, ret_path, inference->output.path, err);
     return rc;
 }
 
 static int finish(struct inference *inference, struct err *err)
 {
     struct report report = report_of(inference, REPORT_DONE);
-    int rc = predicts(inference)
-                 ? place_outputs(inference, report.path, err)
+    int rc = 0;
+    if (inference->losses.fd >= 0)
+        rc = place(inference, &inference->losses, "losses.npy", report.path, err);
+    if (rc == 0)
+        rc = predicts(inference)
+                 ? place(inference, &inference->outputs, "outputs.npy", report.path, err)
                  : file_path(report.path, err, "%s/evaluation.json", inference->output.path);
     if (rc == 0)
         rc = write_result(inference, err);
@@ -202,9 +248,17 @@ static int finish(struct inference *inference, struct err *err)
     return 0;
 }
 
+static void close_npy(struct npy *npy, bool failed)
+{
+    if (failed && npy->fd >= 0)
+        remove(npy->path);
+    npy_close(npy);
+}
+
 int inference_run(const struct trainer_config *config, struct err *err)
 {
-    struct inference inference = {.config = config, .output = {.lock = -1}, .npy = {.fd = -1}};
+    struct inference inference = {
+        .config = config, .output = {.lock = -1}, .outputs = {.fd = -1}, .losses = {.fd = -1}};
     const struct evaluation_taker taker = {take, &inference};
     bool stopped = false;
     int rc = open_all(&inference, err);
@@ -216,9 +270,9 @@ int inference_run(const struct trainer_config *config, struct err *err)
                      (long long)inference.batches, (long long)inference.n_batches);
     if (rc == 0)
         rc = finish(&inference, err);
-    if (rc != 0 && inference.npy.fd >= 0)
-        remove(inference.npy.path);
-    npy_close(&inference.npy);
+    close_npy(&inference.outputs, rc != 0);
+    close_npy(&inference.losses, rc != 0);
+    free(inference.sample_losses);
     scores_done(&inference.scores);
     strategy_close(inference.strategy);
     output_close(&inference.output);

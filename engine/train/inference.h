@@ -2,8 +2,8 @@
  * where there is none), in the order of its samples.
  *
  * evaluate writes evaluation.json: samples, loss, and for a classifier accuracy, top-5 accuracy and
- * each class's accuracy. predict writes outputs.npy as well: the last layer's outputs, [samples,
- * output shape].
+ * each class's accuracy; under reduction none also losses.npy: a loss a sample. predict writes
+ * outputs.npy as well: the last layer's outputs, [samples, output shape].
  */
 #ifndef ENGINE_TRAIN_INFERENCE_H
 #define ENGINE_TRAIN_INFERENCE_H

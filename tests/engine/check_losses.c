@@ -4,9 +4,10 @@
 #include "engine/ops/attr.h"
 #include "tests/engine/kernel_test.h"
 
-static struct tensor loss(void)
+/* Of the whole batch, or one a sample. */
+static struct tensor loss(int64_t n)
 {
-    return (struct tensor){.shape = SHAPE(1), .fill = FILL_NORMAL, .dtype = DTYPE_F64};
+    return (struct tensor){.shape = SHAPE(n), .fill = FILL_NORMAL, .dtype = DTYPE_F64};
 }
 
 /* Logits with the classes last; the attributes of cross_entropy and nll, all with weights or
@@ -43,7 +44,9 @@ static void check_class_loss(const char *op, const struct class_row *r, double l
     struct kernel_test test = {.op = op, .attr = &attr, .step = {.loss_divisor = 70}};
     test.in[0] = kernel_test_activation(r->output);
     test.in[1] = class_target(r->output);
-    test.out[0] = loss();
+    test.out[0] = loss(r->output.dim[0]);
+    kernel_test_arrivals(&test);
+    test.out[0] = loss(1);
     kernel_test_arrivals(&test);
     test.out[1] = kernel_test_activation(r->output);
     kernel_test_arrivals(&test);
@@ -70,7 +73,7 @@ START_TEST(cross_entropy_large)
         .op = "cross_entropy", .attr = &attr, .step = {.loss_divisor = 2}, .override = x};
     test.in[0] = test.out[1] = kernel_test_activation(SHAPE(2, 3));
     test.in[1] = class_target(SHAPE(2, 3));
-    test.out[0] = loss();
+    test.out[0] = loss(1);
     kernel_test_run(&test);
     ck_assert(isfinite(*(double *)test.out[0].memory));
     kernel_test_done(&test);
@@ -87,7 +90,9 @@ static void check_value_loss(const char *op, const void *attr, struct shape shap
     struct kernel_test test = {.op = op, .attr = attr, .step = {.loss_divisor = 300}};
     test.in[0] = kernel_test_activation(shape);
     test.in[1] = (struct tensor){.shape = shape, .fill = target};
-    test.out[0] = loss();
+    test.out[0] = loss(shape.dim[0]);
+    kernel_test_arrivals(&test);
+    test.out[0] = loss(1);
     kernel_test_arrivals(&test);
     test.out[1] = kernel_test_activation(shape);
     kernel_test_arrivals(&test);
@@ -132,7 +137,7 @@ START_TEST(bce_large)
                                    .override = x + 2 * k};
         test.in[0] = test.in[1] = test.out[1] = kernel_test_activation(SHAPE(1, 2));
         test.in[1].reference = y + 2 * k;
-        test.out[0] = loss();
+        test.out[0] = loss(1);
         kernel_test_run(&test);
         const float *grad = test.out[1].memory;
         ck_assert_double_eq(*(double *)test.out[0].memory, 2000.0 * k);
@@ -151,7 +156,7 @@ START_TEST(l1_of_equals)
     struct kernel_test test = {.op = "l1", .step = {.loss_divisor = 1}, .override = x};
     test.in[0] = test.in[1] = test.out[1] = kernel_test_activation(SHAPE(1, 2));
     test.in[1].reference = y;
-    test.out[0] = loss();
+    test.out[0] = loss(1);
     kernel_test_run(&test);
     ck_assert_float_eq(*(float *)test.out[1].memory, 0);
     test.in[1].reference = NULL;

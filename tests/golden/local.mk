@@ -16,6 +16,12 @@ EXTRA_DIST += \
 	tests/golden/learning-mlp-initial.safetensors tests/golden/learning-norm-initial.safetensors \
 	tests/golden/learning-rows.idx tests/golden/learning-steps.idx \
 	tests/golden/learning-labels.idx tests/golden/learning-step-labels.idx tests/golden/learning-values.idx
+check_PROGRAMS += tests/golden/check_none
+TESTS += tests/golden/check_none
+tests_golden_check_none_SOURCES = tests/golden/check_none.c $(GOLDEN_SOURCES)
+tests_golden_check_none_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_golden_check_none_LDADD = $(ENGINE_TEST_LIBS)
+EXTRA_DIST += tests/golden/generate_none.py tests/golden/none.json tests/golden/none.safetensors
 EXTRA_DIST += tests/golden/generate.py
 EXTRA_DIST += \
 	tests/golden/mlp-inputs.idx tests/golden/mlp-targets.idx tests/golden/mlp-initial.safetensors \

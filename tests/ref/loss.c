@@ -15,6 +15,18 @@ static int64_t n_rows(const struct node *node)
     return shape_count(&node->in[0]->shape) / last_dim(node);
 }
 
+/* The sum that term i of n belongs to: the batch's, or its sample's. */
+static double *sum_of(const struct node *node, double *const *out, int64_t i, int64_t n)
+{
+    return &out[0][i / (n / node->out[0]->shape.dim[0])];
+}
+
+static void clear_sums(const struct node *node, double *const *out)
+{
+    for (int64_t i = 0; i < node->out[0]->shape.dim[0]; i++)
+        out[0][i] = 0;
+}
+
 static double class_weight(const struct class_loss_attr *attr, int64_t c)
 {
     return attr->weight ? attr->weight[c] : 1;
@@ -46,7 +58,7 @@ void ref_cross_entropy(const struct node *node, double *const *in, double *const
 {
     const struct class_loss_attr *attr = node->attr;
     int64_t classes = last_dim(node);
-    out[0][0] = 0;
+    clear_sums(node, out);
     for (int64_t n = 0; n < n_rows(node); n++) {
         double *grad = out[1] ? out[1] + n * classes : NULL;
         int64_t target = (int64_t)in[1][n];
@@ -56,7 +68,7 @@ void ref_cross_entropy(const struct node *node, double *const *in, double *const
             double share = attr->label_smoothing / (double)classes +
                            (c == target ? 1 - attr->label_smoothing : 0);
             if (share > 0)
-                out[0][0] +=
+                *sum_of(node, out, n, n_rows(node)) +=
                     cross_entropy_of(in[0] + n * classes, classes, c, class_weight(attr, c) * share,
                                      grad, step->loss_divisor);
         }
@@ -68,12 +80,12 @@ void ref_nll(const struct node *node, double *const *in, double *const *out,
 {
     const struct class_loss_attr *attr = node->attr;
     int64_t classes = last_dim(node);
-    out[0][0] = 0;
+    clear_sums(node, out);
     for (int64_t n = 0; n < n_rows(node); n++)
         for (int64_t c = 0; c < classes; c++) {
             bool counts = (int64_t)in[1][n] == c && c != attr->ignore_index;
             double weight = counts ? class_weight(attr, c) : 0;
-            out[0][0] -= weight * in[0][n * classes + c];
+            *sum_of(node, out, n, n_rows(node)) -= weight * in[0][n * classes + c];
             if (out[1])
                 out[1][n * classes + c] = -weight / step->loss_divisor;
         }
@@ -82,9 +94,9 @@ void ref_nll(const struct node *node, double *const *in, double *const *out,
 void ref_mse(const struct node *node, double *const *in, double *const *out,
              const struct step *step)
 {
-    out[0][0] = 0;
+    clear_sums(node, out);
     for (int64_t i = 0; i < shape_count(&node->in[0]->shape); i++) {
-        out[0][0] += pow(in[0][i] - in[1][i], 2);
+        *sum_of(node, out, i, shape_count(&node->in[0]->shape)) += pow(in[0][i] - in[1][i], 2);
         if (out[1])
             out[1][i] = 2 * (in[0][i] - in[1][i]) / step->loss_divisor;
     }
@@ -92,9 +104,9 @@ void ref_mse(const struct node *node, double *const *in, double *const *out,
 
 void ref_l1(const struct node *node, double *const *in, double *const *out, const struct step *step)
 {
-    out[0][0] = 0;
+    clear_sums(node, out);
     for (int64_t i = 0; i < shape_count(&node->in[0]->shape); i++) {
-        out[0][0] += fabs(in[0][i] - in[1][i]);
+        *sum_of(node, out, i, shape_count(&node->in[0]->shape)) += fabs(in[0][i] - in[1][i]);
         if (out[1])
             out[1][i] = ((in[0][i] > in[1][i]) - (in[0][i] < in[1][i])) / step->loss_divisor;
     }
@@ -110,11 +122,12 @@ void ref_bce_with_logits(const struct node *node, double *const *in, double *con
                          const struct step *step)
 {
     const struct bce_attr *attr = node->attr;
-    out[0][0] = 0;
+    clear_sums(node, out);
     for (int64_t i = 0; i < shape_count(&node->in[0]->shape); i++) {
         double x = in[0][i], y = in[1][i], p = exp(log_sigmoid(x));
         double weight = attr->n_pos_weight > 0 ? attr->pos_weight[i % attr->n_pos_weight] : 1;
-        out[0][0] -= weight * y * log_sigmoid(x) + (1 - y) * log_sigmoid(-x);
+        *sum_of(node, out, i, shape_count(&node->in[0]->shape)) -=
+            weight * y * log_sigmoid(x) + (1 - y) * log_sigmoid(-x);
         if (out[1])
             out[1][i] = (-weight * y * (1 - p) + (1 - y) * p) / step->loss_divisor;
     }

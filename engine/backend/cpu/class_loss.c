@@ -1,8 +1,8 @@
 /* class_loss.c: cross_entropy and nll: torch.nn.CrossEntropyLoss and NLLLoss with their gradients.
  *
- * A row of the output is a target's classes. The loss is a sum in double, always added in the same
- * order, so that it does not depend on the number of threads; the gradient comes along divided by
- * the whole batch's divisor, since the softmax is at hand.
+ * A row of the output is a target's classes. The loss is a sum in double, or one a sample, always
+ * added in the same order, so that it does not depend on the number of threads; the gradient comes
+ * along divided by the whole batch's divisor, since the softmax is at hand.
  */
 #include <math.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static int class_loss_run(const struct own *own, const struct kernel_args *args,
     for (int64_t c = 0; c < loss.classes; c++)
         loss.total_weight += weight_of(&loss, c);
     team_for(n, OWN_GRAIN / 16 / loss.classes + 1, rows, &loss);
-    *(double *)args->out[0] = loss_sum(loss.part, n);
+    loss_sums(loss.part, n, args->out[0], own->node->out[0]->shape.dim[0]);
     return 0;
 }
 

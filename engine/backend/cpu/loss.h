@@ -13,4 +13,11 @@ static inline double loss_sum(const double *part, int64_t n)
     return total;
 }
 
+/* The same for n_sums runs of as many parts each. */
+static inline void loss_sums(const double *part, int64_t n, double *ret_sums, int64_t n_sums)
+{
+    for (int64_t i = 0; i < n_sums; i++)
+        ret_sums[i] = loss_sum(part + i * (n / n_sums), n / n_sums);
+}
+
 #endif

@@ -1,8 +1,8 @@
 /* value_loss.c: mse, l1 and bce_with_logits: torch.nn.MSELoss, L1Loss and BCEWithLogitsLoss with
  * their gradients, element by element.
  *
- * The loss is a sum in double of parts of a fixed size, so that it does not depend on the number of
- * threads; the gradient comes along divided by the whole batch's divisor.
+ * The loss is a sum in double, or one a sample, of parts of a fixed size, so that it does not
+ * depend on the number of threads; the gradient comes along divided by the whole batch's divisor.
  */
 #include <math.h>
 
@@ -19,7 +19,7 @@ struct value_loss {
     const float *output, *target;
     float *grad; /* or NULL */
     double *part;
-    int64_t count;
+    int64_t count, run_parts; /* elements of a sum; its parts */
     double divisor;
     /* Sums the losses of elements [from, to), writes their gradients where wanted. */
     double (*run)(const struct value_loss *loss, int64_t from, int64_t to);
@@ -72,14 +72,17 @@ static void run_parts(int64_t begin, int64_t end, void *context)
 {
     const struct value_loss *loss = context;
     for (int64_t p = begin; p < end; p++) {
-        int64_t from = p * PART, to = from + PART < loss->count ? from + PART : loss->count;
-        loss->part[p] = loss->run(loss, from, to);
+        int64_t first = p / loss->run_parts * loss->count, from = p % loss->run_parts * PART;
+        int64_t to = from + PART < loss->count ? from + PART : loss->count;
+        loss->part[p] = loss->run(loss, first + from, first + to);
     }
 }
 
-static int64_t count_parts(const struct node *node)
+/* Of one sum, and how many elements that has. */
+static int64_t count_parts(const struct node *node, int64_t *ret_count)
 {
-    return (shape_count(&node->in[0]->shape) + PART - 1) / PART;
+    *ret_count = shape_count(&node->in[0]->shape) / node->out[0]->shape.dim[0];
+    return (*ret_count + PART - 1) / PART;
 }
 
 static int value_loss_run(const struct own *own, const struct kernel_args *args,
@@ -91,13 +94,13 @@ static int value_loss_run(const struct own *own, const struct kernel_args *args,
         .target = args->in[1],
         .grad = own_out(own->node, 1) ? args->out[1] : NULL,
         .part = args->scratch,
-        .count = shape_count(&own->node->in[0]->shape),
         .divisor = args->step->loss_divisor,
         .run = run,
     };
-    int64_t n_parts = count_parts(own->node);
-    team_for(n_parts, OWN_GRAIN / PART, run_parts, &loss);
-    *(double *)args->out[0] = loss_sum(loss.part, n_parts);
+    int64_t n_sums = own->node->out[0]->shape.dim[0];
+    loss.run_parts = count_parts(own->node, &loss.count);
+    team_for(n_sums * loss.run_parts, OWN_GRAIN / PART, run_parts, &loss);
+    loss_sums(loss.part, n_sums * loss.run_parts, args->out[0], n_sums);
     return 0;
 }
 
@@ -123,9 +126,11 @@ static int value_loss_query(const struct node *node, const struct layout *const 
                             struct arena *arena, struct kernel_choice *ret_choice, struct err *err)
 {
     int rc = own_query_plain(node, in, arena, ret_choice, err);
-    if (rc == 0)
-        ret_choice->scratch_bytes = (size_t)count_parts(node) * sizeof(double);
-    return rc;
+    if (rc)
+        return rc;
+    int64_t count, n_parts = node->out[0]->shape.dim[0] * count_parts(node, &count);
+    ret_choice->scratch_bytes = (size_t)n_parts * sizeof(double);
+    return 0;
 }
 
 const struct kernel kernel_mse = {"mse", value_loss_query, own_create, mse_run, own_destroy};
