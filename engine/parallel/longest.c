@@ -22,19 +22,27 @@ static const char *place(const struct model_input *lengths, char buf[static 64])
     return buf;
 }
 
+/* "replica 1 on cpu:1", "shard 1" */
+static const char *name_of(const struct strategy_config *config, int replica, char buf[static 64])
+{
+    if (config->model->job->parallel.shards > 0)
+        snprintf(buf, 64, "shard %d", replica);
+    else
+        snprintf(buf, 64, "replica %d on %.32s", replica, config->devices[replica].name);
+    return buf;
+}
+
 static int differ(const struct strategy_config *config, const struct model_input *lengths,
                   int replica, const int64_t *steps, struct err *err)
 {
-    char path[64];
-    int device = chunk_device(shapes_chunks(config), config->n_devices, replica);
-    return err_at(
-        err, ERR_MODEL_SHAPE, place(lengths, path),
-        "layer \"%s\" gives as many steps as the longest sample of a chunk: replica 0 on %s "
-        "%" PRId64 ", replica %d on %s %" PRId64
-        ", and these cannot be gathered; with total_length true all give %" PRId64,
-        config->model->job->model.layers[lengths->trims].name, config->devices[0].name, steps[0],
-        replica, config->devices[device].name, steps[replica],
-        config->model->inputs[lengths->of].shape.dim[0]);
+    char path[64], first[64], other[64];
+    return err_at(err, ERR_MODEL_SHAPE, place(lengths, path),
+                  "layer \"%s\" gives as many steps as the longest sample of a chunk: %s %" PRId64
+                  ", %s %" PRId64 ", and these cannot be gathered; with total_length true all give "
+                  "%" PRId64,
+                  config->model->job->model.layers[lengths->trims].name, name_of(config, 0, first),
+                  steps[0], name_of(config, replica, other), steps[replica],
+                  config->model->inputs[lengths->of].shape.dim[0]);
 }
 
 static int not_whole(const struct model *model, const struct model_input *lengths, int64_t steps,

@@ -5,9 +5,10 @@
 
 #include "engine/parallel/strategy.h"
 
-/* For a batch that is cut by torch.chunk for the config's devices. Errors: ERR_MODEL_SHAPE where
- * replicas differ, which could not be gathered, naming two of them and their steps; where a layer
- * or the loss needs all steps of the input and the longest sample has fewer. */
+/* For a batch that is cut by torch.chunk for the config's devices or the job's shards. Errors:
+ * ERR_MODEL_SHAPE where replicas differ, which could not be gathered, naming two of them and their
+ * steps; where a layer or the loss needs all steps of the input and the longest sample has fewer.
+ */
 int longest_check(const struct strategy_config *config, const struct batch *batch, struct err *err);
 
 #endif
