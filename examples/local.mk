@@ -7,4 +7,5 @@ EXTRA_DIST += \
 	%D%/data/digits-train-labels.gz \
 	%D%/data/make-digits.py \
 	%D%/digits-cnn.json \
+	%D%/digits-stages.json \
 	%D%/pth_to_safetensors.py

@@ -108,6 +108,9 @@ struct backend {
     /* Between host and device; done on return. */
     int (*write)(struct device *device, void *to, const void *from, size_t bytes, struct err *err);
     int (*read)(struct device *device, void *to, const void *from, size_t bytes, struct err *err);
+    /* From another device of this backend, or the same; done on return. On `device`'s thread. */
+    int (*copy)(struct device *device, void *to, const struct device *from_device, const void *from,
+                size_t bytes, struct err *err);
 };
 
 const struct kernel *backend_kernel(const struct backend *backend, const char *op); /* or NULL */

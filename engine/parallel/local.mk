@@ -15,6 +15,12 @@ engine_libengine_a_SOURCES += \
 	%D%/memory.h \
 	%D%/microbatch.c \
 	%D%/microbatch.h \
+	%D%/pipeline.c \
+	%D%/pipeline.h \
+	%D%/placement.c \
+	%D%/placement.h \
+	%D%/progress.c \
+	%D%/progress.h \
 	%D%/replica.c \
 	%D%/replica.h \
 	%D%/replicate.c \
@@ -24,6 +30,11 @@ engine_libengine_a_SOURCES += \
 	%D%/shapes.h \
 	%D%/shard_sum.c \
 	%D%/shard_sum.h \
+	%D%/stages.c \
+	%D%/stages.h \
+	%D%/stages_run.c \
+	%D%/station.c \
+	%D%/station.h \
 	%D%/strategy.c \
 	%D%/strategy.h \
 	%D%/strategy_def.h \

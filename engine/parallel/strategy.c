@@ -4,6 +4,7 @@
 static const struct strategy_def *const strategies[] = {
     [PARALLEL_SINGLE] = &strategy_replicate, /* by one */
     [PARALLEL_REPLICATE] = &strategy_replicate,
+    [PARALLEL_STAGES] = &strategy_stages,
 };
 
 static const struct strategy_def *chosen(const struct strategy_config *config)

@@ -29,7 +29,10 @@ struct strategy_config {
 struct strategy_memory { /* of one device */
     int64_t samples;     /* of the largest chunk */
     size_t variable_bytes, arena_bytes;
-    size_t input_bytes; /* the chunk's data and targets */
+    size_t input_bytes; /* the chunk's data and targets; of stages they are in the slots */
+    /* Of stages; else 0. */
+    int slots, outboxes;             /* micro-batches in flight; whose readers may be behind */
+    size_t slot_bytes, outbox_bytes; /* of one */
 };
 
 struct batch { /* on the host */
@@ -79,7 +82,7 @@ void strategy_close(struct strategy *strategy);
 
 /* One batch of training, which ends an optimizer step unless `part` says that more batches
  * follow; one batch's evaluation. `step->first_sample` is that of the batch. All steps are called
- * from one thread; after an error the strategy can only be closed. */
+ * from one thread; after an error a strategy can only be read and closed. */
 int strategy_train(struct strategy *strategy, const struct batch *batch, enum step_part part,
                    const struct step *step, struct strategy_result *ret_result, struct err *err);
 int strategy_evaluate(struct strategy *strategy, const struct batch *batch, const struct step *step,

@@ -24,5 +24,6 @@ struct strategy { /* the first member of each way's own */
 };
 
 extern const struct strategy_def strategy_replicate; /* one device is one replica */
+extern const struct strategy_def strategy_stages;    /* each has some of the layers */
 
 #endif

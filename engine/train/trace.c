@@ -101,6 +101,8 @@ void trace_resting(const struct trainer_config *config, const struct prepared *p
 {
     char line[LINE_BYTES], names[LINE_BYTES - 128];
     const struct strategy_config *strategy = &prepared->strategy;
+    if (config->job->parallel.mode == PARALLEL_STAGES)
+        return;
     for (size_t i = 0; i < strategy->n_train_batches; i++) {
         int64_t sizes[LIMIT_DEVICES];
         int shards = (int)config->job->parallel.shards;

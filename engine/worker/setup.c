@@ -1,6 +1,8 @@
 /* setup.c: see setup.h. */
 #include "engine/worker/setup.h"
 
+#include <stdio.h>
+
 #include "engine/parallel/choose.h"
 #include "engine/worker/document.h"
 
@@ -27,12 +29,37 @@ static int find_devices(const struct command_options *options, struct setup *set
     return err_context(err, "--devices %s", options->devices);
 }
 
-/* Stages are read and checked, and not run yet. */
-static int check_mode(const struct job *job, struct err *err)
+static int refuse_with_stages(const char *path, const char *what, const char *allowed,
+                              struct err *err)
+{
+    return err_at(err, ERR_JOB_UNSUPPORTED, path,
+                  "%s is not in this version with stages: allowed is %s", what, allowed);
+}
+
+static int check_total_length(const struct job *job, struct err *err)
+{
+    for (size_t i = 0; i < job->model.n_layers; i++) {
+        const struct job_layer *layer = &job->model.layers[i];
+        bool recurrent =
+            layer->type == LAYER_LSTM || layer->type == LAYER_GRU || layer->type == LAYER_RNN;
+        char path[64];
+        snprintf(path, sizeof path, "/model/layers/%zu/total_length", i);
+        if (recurrent && !layer->recurrent.total_length)
+            return refuse_with_stages(path, "total_length false", "true", err);
+    }
+    return 0;
+}
+
+/* What stages do not do yet. */
+static int check_stages(const struct job *job, struct err *err)
 {
     if (job->parallel.mode != PARALLEL_STAGES)
         return 0;
-    return err_at(err, ERR_JOB_UNSUPPORTED, "/parallel/mode", "stages are not in this version");
+    if (job->parallel.batch_norm == STATISTICS_SYNCHRONIZED)
+        return refuse_with_stages("/parallel/batch_norm", "synchronized", "\"per_replica\"", err);
+    if (job->train.n_record > 0)
+        return refuse_with_stages("/train/record", "record", "[]", err);
+    return check_total_length(job, err);
 }
 
 int setup_open(const struct command_options *options, struct setup *setup, struct err *err)
@@ -44,7 +71,7 @@ int setup_open(const struct command_options *options, struct setup *setup, struc
     if (rc == 0)
         rc = find_devices(options, setup, err);
     if (rc == 0)
-        rc = check_mode(setup->job, err);
+        rc = check_stages(setup->job, err);
     if (rc != 0)
         setup_close(setup);
     return rc;

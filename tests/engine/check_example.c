@@ -37,6 +37,8 @@ static struct job *load(const char *path)
     return job;
 }
 
+static const char *const examples[] = {"examples/digits-cnn.json", "examples/digits-stages.json"};
+
 START_TEST(digits_cnn_reads_digits)
 {
     static volatile sig_atomic_t stop;
@@ -45,7 +47,7 @@ START_TEST(digits_cnn_reads_digits)
     struct err err = ERR_INIT;
     const char *srcdir = getenv("srcdir");
     ck_assert_int_eq(chdir(srcdir != NULL ? srcdir : "."), 0);
-    struct job *job = load("examples/digits-cnn.json");
+    struct job *job = load(examples[_i]);
     const struct trainer_config config = {
         .job = job,
         .backend = &backend_cpu,
@@ -80,6 +82,6 @@ int main(void)
     Suite *suite = suite_create("example");
     TCase *tcase = checks_case(suite, "example", 120);
     tcase_add_checked_fixture(tcase, NULL, checks_scratch_remove);
-    tcase_add_test(tcase, digits_cnn_reads_digits);
+    tcase_add_loop_test(tcase, digits_cnn_reads_digits, 0, 2);
     return checks_run(suite);
 }

@@ -113,6 +113,15 @@ tests_engine_check_strategy_SOURCES = tests/engine/check_strategy.c tests/engine
 tests_engine_check_strategy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_strategy_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_engine_check_strategy_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_stages
+TESTS += tests/engine/check_stages
+tests_engine_check_stages_SOURCES = \
+	tests/engine/check_stages.c \
+	tests/engine/stages_case.c tests/engine/stages_case.h \
+	tests/engine/shaky.c tests/engine/shaky.h \
+	tests/engine/models.c tests/engine/models.h
+tests_engine_check_stages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_stages_LDADD = $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_cpu
 TESTS += tests/engine/check_cpu
 tests_engine_check_cpu_SOURCES = tests/engine/check_cpu.c

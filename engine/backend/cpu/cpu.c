@@ -96,6 +96,13 @@ static int cpu_check_precision(enum precision precision, struct err *err)
     return isa_check_precision(dnnl_get_effective_cpu_isa(), precision, err);
 }
 
+static int cpu_copy_between(struct device *device, void *to, const struct device *from_device,
+                            const void *from, size_t bytes, struct err *err)
+{
+    (void)from_device;
+    return cpu_copy(device, to, from, bytes, err);
+}
+
 static const struct kernel *const kernels[] = {
 #define KERNEL(op) &kernel_##op,
 #include "engine/backend/cpu/kernels.def"
@@ -117,4 +124,5 @@ const struct backend backend_cpu = {
     .free = cpu_free,
     .write = cpu_copy,
     .read = cpu_copy,
+    .copy = cpu_copy_between,
 };

@@ -1,0 +1,352 @@
+/* stages.c: strategy.h by stages: each device has some of the layers, micro-batches flow through
+ * them; pipeline.h says who does what, stages_run.c does it. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/graph/op.h"
+#include "engine/parallel/rows.h"
+#include "engine/parallel/stages.h"
+
+static void abort_all(void *context)
+{
+    struct stages *stages = context;
+    progress_abort(stages->progress);
+    if (stages->all != NULL)
+        comm_abort(stages->all);
+    for (int s = 0; s < stages->pipeline.placement.split.n_stages; s++)
+        if (stages->replicas[s] != NULL)
+            comm_abort(stages->replicas[s]);
+}
+
+static int place_error(void *context, int device, struct err *err)
+{
+    const struct stages *stages = context;
+    const struct placement *placement = &stages->pipeline.placement;
+    struct worker worker = placement_worker(placement, device);
+    const char *name = stages->config.devices[device].name;
+    if (placement->n_pipelines == 1)
+        return err_context(err, "stage %d on %s", worker.stage, name);
+    return err_context(err, "pipeline %d, stage %d on %s", worker.pipeline, worker.stage, name);
+}
+
+static int on_devices(struct stages *stages, crew_task task, struct err *err)
+{
+    return crew_run(stages->crew, 0, stages->config.n_devices, task, err);
+}
+
+static int open_task(void *context, int device, struct err *err)
+{
+    struct stages *stages = context;
+    return station_open(&stages->runners[device].station, err);
+}
+
+static int close_task(void *context, int device, struct err *err)
+{
+    struct stages *stages = context;
+    (void)err;
+    station_close(&stages->runners[device].station);
+    return 0;
+}
+
+static bool owns(const struct stages *stages, int device)
+{
+    const struct pipeline *pipeline = &stages->pipeline;
+    return split_owns(stages->config.model, &pipeline->placement.split,
+                      placement_worker(&pipeline->placement, device).stage, stages->variable);
+}
+
+static int read_task(void *context, int device, struct err *err)
+{
+    struct stages *stages = context;
+    return station_read(&stages->runners[device].station, stages->variable, stages->read_to, err);
+}
+
+static int write_task(void *context, int device, struct err *err)
+{
+    struct stages *stages = context;
+    if (!owns(stages, device))
+        return 0;
+    return station_write(&stages->runners[device].station, stages->variable, stages->write_from,
+                         err);
+}
+
+static int sum_over_stages(struct collective *self, double *value, struct err *err)
+{
+    struct stage_sum *sum = (struct stage_sum *)self;
+    if (!sum->brings)
+        *value = 0;
+    return sum->all->sum(sum->all, value, err);
+}
+
+static int64_t largest_batch(const struct strategy_config *config)
+{
+    int64_t largest = 0;
+    for (size_t i = 0; i < config->n_eval_batches; i++)
+        if (config->eval_batches[i] > largest)
+            largest = config->eval_batches[i];
+    return largest;
+}
+
+static size_t largest_buffer(const struct model *model)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct variable *v = &model->variables[i];
+        size_t bytes = (size_t)shape_count(&v->shape) * dtype_size(v->dtype);
+        if (v->kind == VARIABLE_BUFFER && bytes > largest)
+            largest = bytes;
+    }
+    return largest;
+}
+
+static int open_room(struct stages *stages, struct err *err)
+{
+    const struct strategy_config *config = &stages->config;
+    int64_t most = largest_batch(config);
+    stages->predictions =
+        calloc((size_t)(most * config->model->loss_terms) + 1, sizeof *stages->predictions);
+    stages->buffer = malloc(largest_buffer(config->model) + 1);
+    if (config->keep_outputs)
+        stages->outputs =
+            calloc((size_t)(most * shape_count(&config->model->output)) + 1, sizeof(float));
+    if (stages->predictions == NULL || stages->buffer == NULL ||
+        (config->keep_outputs && stages->outputs == NULL))
+        return err_set(err, ERR_NOMEM, "out of memory");
+    return 0;
+}
+
+static int open_host(struct stages *stages, struct err *err)
+{
+    const struct strategy_config *config = &stages->config;
+    const struct placement *placement = &stages->pipeline.placement;
+    int rc = pipeline_build(config, &stages->pipeline, err);
+    if (rc == 0)
+        rc = open_room(stages, err);
+    if (rc == 0)
+        rc = progress_new(stages_counters(config->n_devices), &stages->progress, err);
+    if (rc == 0 && placement->split.n_stages > 1)
+        rc = comm_new(config->n_devices, &stages->all, err);
+    for (int s = 0; rc == 0 && s < placement->split.n_stages; s++) {
+        int n = placement->n_pipelines * placement_workers(placement, s);
+        if (n > 1)
+            rc = comm_new(n, &stages->replicas[s], err);
+    }
+    return rc;
+}
+
+static void prepare_runner(struct stages *stages, int device)
+{
+    const struct placement *placement = &stages->pipeline.placement;
+    struct worker worker = placement_worker(placement, device);
+    struct runner *runner = &stages->runners[device];
+    int rank = worker.pipeline * placement_workers(placement, worker.stage) + worker.part;
+    runner->stages = stages;
+    runner->station = (struct station){
+        .pipeline = &stages->pipeline,
+        .device_index = device,
+        .worker = worker,
+    };
+    if (stages->replicas[worker.stage] != NULL)
+        runner->replicas = comm_collective(stages->replicas[worker.stage], rank);
+    if (stages->all == NULL)
+        return;
+    runner->sum = (struct stage_sum){
+        .collective = {.rank = device, .size = stages->config.n_devices, .sum = sum_over_stages},
+        .all = comm_collective(stages->all, device),
+        .brings = rank == 0,
+    };
+}
+
+static void stages_close(struct strategy *strategy)
+{
+    struct stages *stages = (struct stages *)strategy;
+    if (stages->crew != NULL)
+        on_devices(stages, close_task, &(struct err)ERR_INIT);
+    crew_stop(stages->crew);
+    for (int s = 0; s < LIMIT_DEVICES; s++)
+        comm_free(stages->replicas[s]);
+    comm_free(stages->all);
+    progress_free(stages->progress);
+    pipeline_done(&stages->pipeline);
+    free(stages->predictions);
+    free(stages->outputs);
+    free(stages->buffer);
+    free(stages);
+}
+
+static int stages_open(const struct strategy_config *config, struct strategy **ret_strategy,
+                       struct err *err)
+{
+    assert(config->n_devices >= 1 && config->n_devices <= LIMIT_DEVICES);
+    struct stages *stages =
+        calloc(1, sizeof *stages + (size_t)config->n_devices * sizeof stages->runners[0]);
+    if (stages == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    stages->strategy.def = &strategy_stages;
+    stages->config = *config;
+    const struct crew_config crew = {
+        .devices = config->devices,
+        .n_devices = config->n_devices,
+        .abort = abort_all,
+        .place = place_error,
+        .context = stages,
+    };
+    int rc = open_host(stages, err);
+    for (int d = 0; rc == 0 && d < config->n_devices; d++)
+        prepare_runner(stages, d);
+    if (rc == 0)
+        rc = crew_start(&crew, &stages->crew, err);
+    if (rc == 0)
+        rc = on_devices(stages, open_task, err);
+    if (rc != 0)
+        stages_close(&stages->strategy);
+    else
+        *ret_strategy = &stages->strategy;
+    return rc;
+}
+
+static int run_batch(struct stages *stages, const struct batch *batch, bool training,
+                     enum step_part part, const struct step *step, struct err *err)
+{
+    stages->batch = *batch;
+    stages->training = training;
+    stages->part = part;
+    stages->step = *step;
+    progress_reset(stages->progress);
+    return on_devices(stages, stages_run, err);
+}
+
+/* A pipeline is a replica: its loss is that of its rows. */
+static void gather(const struct stages *stages, struct strategy_result *result)
+{
+    const struct placement *placement = &stages->pipeline.placement;
+    const struct model *model = stages->config.model;
+    int last = placement->split.n_stages - 1;
+    double sum = 0;
+    *result = (struct strategy_result){.n_replicas = placement->n_pipelines};
+    for (int p = 0; p < placement->n_pipelines; p++) {
+        struct microbatch_rows mine = pipeline_rows(&stages->pipeline, stages->batch.n, p);
+        struct batch rows = rows_of(model, &stages->batch, mine.first, mine.n);
+        struct replica_result *replica = &result->replicas[p];
+        replica->samples = mine.n;
+        replica->loss_divisor = graph_loss_divisor(model, rows.targets, mine.n);
+        for (int k = 0; k < placement_workers(placement, last); k++)
+            replica->loss_sum +=
+                stages->runners[placement_device(placement, (struct worker){p, last, k})].loss_sum;
+        sum += replica->loss_sum;
+    }
+    result->loss = sum / stages->step.loss_divisor;
+}
+
+static int stages_train(struct strategy *strategy, const struct batch *batch, enum step_part part,
+                        const struct step *step, struct strategy_result *ret_result,
+                        struct err *err)
+{
+    struct stages *stages = (struct stages *)strategy;
+    int rc = run_batch(stages, batch, true, part, step, err);
+    if (rc != 0)
+        return rc;
+    stages->buffers_differ = true;
+    gather(stages, ret_result);
+    return 0;
+}
+
+static int stages_read(struct strategy *strategy, int variable, void *to, struct err *err)
+{
+    struct stages *stages = (struct stages *)strategy;
+    const struct placement *placement = &stages->pipeline.placement;
+    int layer = model_variable_layer(stages->config.model, variable);
+    struct worker first = {.stage = split_stage(&placement->split, layer)};
+    stages->variable = variable;
+    stages->read_to = to;
+    return crew_run(stages->crew, placement_device(placement, first), 1, read_task, err);
+}
+
+static int stages_write(struct strategy *strategy, int variable, const void *from, struct err *err)
+{
+    struct stages *stages = (struct stages *)strategy;
+    stages->variable = variable;
+    stages->write_from = from;
+    return on_devices(stages, write_task, err);
+}
+
+/* Each stage's first device's buffers to its others. */
+static int broadcast_buffers(struct stages *stages, struct err *err)
+{
+    const struct model *model = stages->config.model;
+    const struct split *split = &stages->pipeline.placement.split;
+    for (size_t i = 0; i < model->n_variables; i++) {
+        int layer = model_variable_layer(model, (int)i);
+        if (model->variables[i].kind != VARIABLE_BUFFER ||
+            stages->replicas[split_stage(split, layer)] == NULL)
+            continue;
+        int rc = stages_read(&stages->strategy, (int)i, stages->buffer, err);
+        if (rc == 0)
+            rc = stages_write(&stages->strategy, (int)i, stages->buffer, err);
+        if (rc != 0)
+            return rc;
+    }
+    stages->buffers_differ = false;
+    return 0;
+}
+
+/* Whether evaluations give class numbers: some losses do, whatever the rows. */
+static bool predicts(const struct stages *stages)
+{
+    for (size_t i = 0; i < stages->pipeline.n_graphs; i++)
+        if (stages->pipeline.graphs[i].graph->prediction != NULL)
+            return true;
+    return false;
+}
+
+static int stages_evaluate(struct strategy *strategy, const struct batch *batch,
+                           const struct step *step, struct strategy_result *ret_result,
+                           struct err *err)
+{
+    struct stages *stages = (struct stages *)strategy;
+    int rc = stages->buffers_differ ? broadcast_buffers(stages, err) : 0;
+    if (rc == 0)
+        rc = run_batch(stages, batch, false, STEP_WHOLE, step, err);
+    if (rc != 0)
+        return rc;
+    gather(stages, ret_result);
+    if (predicts(stages))
+        ret_result->predictions = stages->predictions;
+    ret_result->outputs = stages->outputs;
+    return 0;
+}
+
+static int stages_plan(const struct strategy_config *config, struct strategy_memory *ret_memory,
+                       double *ret_flops, struct err *err)
+{
+    struct strategy_memory memory[LIMIT_DEVICES];
+    struct pipeline pipeline;
+    int rc = pipeline_build(config, &pipeline, err);
+    for (int d = 0; rc == 0 && d < config->n_devices; d++) {
+        struct station station = {
+            .pipeline = &pipeline,
+            .device_index = d,
+            .worker = placement_worker(&pipeline.placement, d),
+        };
+        rc = station_plan(&station, err);
+        memory[d] = station.sizes;
+        station_close(&station);
+    }
+    if (rc == 0) {
+        memcpy(ret_memory, memory, (size_t)config->n_devices * sizeof memory[0]);
+        *ret_flops = pipeline_flops(&pipeline);
+    }
+    pipeline_done(&pipeline);
+    return rc;
+}
+
+const struct strategy_def strategy_stages = {
+    .plan = stages_plan,
+    .open = stages_open,
+    .close = stages_close,
+    .train = stages_train,
+    .evaluate = stages_evaluate,
+    .read = stages_read,
+    .write = stages_write,
+};

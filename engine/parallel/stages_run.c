@@ -1,0 +1,320 @@
+/* stages_run.c: a device's part of a batch: its stage's list, section by section.
+ *
+ * Before a section its values are pulled: whoever made them has counted it as made, so their rows
+ * are copied out of his outbox; then the section is counted as pulled. Before a section overwrites
+ * an outbox, all its readers have pulled what lay there. An update begins when every device of the
+ * job has run its whole list, so that a failure before changes no parameter.
+ *
+ * All counters are of one thread each, and every wait is for a section that stands earlier in the
+ * step, so no circle of waits exists.
+ */
+#include "engine/parallel/rows.h"
+#include "engine/parallel/stages.h"
+
+/* What flows between stages, and by whose count. */
+enum count { COUNT_MADE, COUNT_PULLED, COUNTS };
+enum {
+    FLOWS = SECTION_BACKWARD + 1, /* values forward, gradients backward */
+    COUNTERS = FLOWS * COUNTS + 1 /* of a device; the last: its list is done */
+};
+
+int stages_counters(int n_devices)
+{
+    return n_devices * COUNTERS;
+}
+
+static int counter(int device, enum section flow, enum count count)
+{
+    return device * COUNTERS + (int)flow * COUNTS + (int)count;
+}
+
+static int counter_done(int device)
+{
+    return device * COUNTERS + COUNTERS - 1;
+}
+
+static int source_stage(const struct crossing *crossing, enum section flow)
+{
+    return flow == SECTION_FORWARD ? crossing->from : crossing->to;
+}
+
+static int target_stage(const struct crossing *crossing, enum section flow)
+{
+    return flow == SECTION_FORWARD ? crossing->to : crossing->from;
+}
+
+static bool flows(const struct crossing *crossing, enum section flow)
+{
+    return flow == SECTION_FORWARD || crossing->gradient;
+}
+
+static const struct plan_carried *find_carried(const struct carried *list, int n, int layer,
+                                               int stage, const struct plan_carried *plan)
+{
+    int i = 0;
+    while (i + 1 < n && (list[i].layer != layer || list[i].stage != stage))
+        i++;
+    return &plan[i];
+}
+
+static const struct plan_carried *received(const struct plan *plan, const struct crossing *crossing)
+{
+    const struct graph *graph = plan->graph;
+    return find_carried(graph->received, graph->n_received, crossing->layer, crossing->from,
+                        plan->received);
+}
+
+static const struct plan_carried *sent(const struct plan *plan, const struct crossing *crossing)
+{
+    const struct graph *graph = plan->graph;
+    return find_carried(graph->sent, graph->n_sent, crossing->layer, crossing->to, plan->sent);
+}
+
+/* Where it lies at the source, and where the target wants it. */
+static const struct plan_buffer *source_buffer(const struct plan *plan,
+                                               const struct crossing *crossing, enum section flow)
+{
+    return flow == SECTION_FORWARD ? &sent(plan, crossing)->value : &received(plan, crossing)->grad;
+}
+
+static const struct plan_buffer *target_buffer(const struct plan *plan,
+                                               const struct crossing *crossing, enum section flow)
+{
+    return flow == SECTION_FORWARD ? &received(plan, crossing)->value : &sent(plan, crossing)->grad;
+}
+
+static struct microbatch_rows rows_at(const struct runner *runner, int i)
+{
+    const struct stages *stages = runner->stages;
+    return pipeline_worker_rows(&stages->pipeline, stages->batch.n, runner->station.worker, i);
+}
+
+static const struct station_program *program_for(const struct runner *runner, int64_t rows,
+                                                 enum step_part part)
+{
+    const struct stages *stages = runner->stages;
+    size_t i = pipeline_graph(&stages->pipeline, runner->station.worker.stage, rows,
+                              stages->training, part);
+    return &runner->station.programs[i];
+}
+
+/* Of micro-batch i, which has rows here. */
+static const struct station_program *program_at(const struct runner *runner, int i)
+{
+    const struct stages *stages = runner->stages;
+    return program_for(runner, rows_at(runner, i).n,
+                       stages->training ? pipeline_part(stages->part, i) : STEP_WHOLE);
+}
+
+/* The device of the same pipeline that has this part of a stage. */
+static const struct runner *neighbour(const struct runner *runner, int stage, int part)
+{
+    const struct stages *stages = runner->stages;
+    struct worker worker = {runner->station.worker.pipeline, stage, part};
+    return &stages->runners[placement_device(&stages->pipeline.placement, worker)];
+}
+
+/* Copies the rows that both have, when they have been made. */
+static int pull_from(struct runner *runner, const struct runner *source,
+                     const struct crossing *crossing, enum section flow, int i, struct err *err)
+{
+    struct stages *stages = runner->stages;
+    struct microbatch_rows mine = rows_at(runner, i), its = rows_at(source, i);
+    struct microbatch_rows both = microbatch_overlap(mine, its);
+    if (both.n == 0)
+        return 0;
+    int rc = progress_wait(stages->progress,
+                           counter(source->station.device_index, flow, COUNT_MADE), i + 1, err);
+    if (rc != 0)
+        return rc;
+    const struct plan *plan = program_at(runner, i)->plan, *its_plan = program_at(source, i)->plan;
+    char *to = station_buffer(&runner->station, target_buffer(plan, crossing, flow), i);
+    const char *from = station_buffer(&source->station, source_buffer(its_plan, crossing, flow), i);
+    return stages->config.backend->copy(
+        runner->station.device, to + (size_t)(both.first - mine.first) * crossing->bytes,
+        source->station.device, from + (size_t)(both.first - its.first) * crossing->bytes,
+        (size_t)both.n * crossing->bytes, err);
+}
+
+static int pull(struct runner *runner, enum section flow, int i, struct err *err)
+{
+    const struct pipeline *pipeline = &runner->stages->pipeline;
+    int rc = 0;
+    for (size_t k = 0; rc == 0 && k < pipeline->crossings.n; k++) {
+        const struct crossing *crossing = &pipeline->crossings.list[k];
+        int source = source_stage(crossing, flow);
+        if (target_stage(crossing, flow) != runner->station.worker.stage || !flows(crossing, flow))
+            continue;
+        for (int p = 0; rc == 0 && p < placement_workers(&pipeline->placement, source); p++)
+            rc = pull_from(runner, neighbour(runner, source, p), crossing, flow, i, err);
+    }
+    return rc;
+}
+
+/* Waits until every reader of the outbox has pulled what lies there. */
+static int wait_for_outbox(struct runner *runner, enum section flow, int i, struct err *err)
+{
+    const struct pipeline *pipeline = &runner->stages->pipeline;
+    int least = i + 1 - runner->station.sizes.outboxes, rc = 0;
+    for (size_t k = 0; rc == 0 && k < pipeline->crossings.n; k++) {
+        const struct crossing *crossing = &pipeline->crossings.list[k];
+        int target = target_stage(crossing, flow);
+        if (source_stage(crossing, flow) != runner->station.worker.stage || !flows(crossing, flow))
+            continue;
+        for (int p = 0; rc == 0 && p < placement_workers(&pipeline->placement, target); p++) {
+            int device = neighbour(runner, target, p)->station.device_index;
+            rc = progress_wait(runner->stages->progress, counter(device, flow, COUNT_PULLED), least,
+                               err);
+        }
+    }
+    return rc;
+}
+
+/* The micro-batch's rows of the batch, where this stage reads them. */
+static int write_data(struct runner *runner, int i, struct err *err)
+{
+    const struct stages *stages = runner->stages;
+    const struct model *model = stages->config.model;
+    const struct backend *backend = stages->config.backend;
+    const struct station *station = &runner->station;
+    const struct plan *plan = program_at(runner, i)->plan;
+    struct microbatch_rows mine = rows_at(runner, i);
+    struct batch rows = rows_of(model, &stages->batch, mine.first, mine.n);
+    int rc = 0;
+    for (int k = 0; rc == 0 && k < model->n_inputs; k++)
+        if (plan->data[k].space != SPACE_NONE)
+            rc = backend->write(station->device, station_buffer(station, &plan->data[k], i),
+                                rows.inputs[k], rows_data_bytes(model, k, mine.n), err);
+    if (rc == 0 && plan->target.space != SPACE_NONE)
+        rc = backend->write(station->device, station_buffer(station, &plan->target, i),
+                            rows.targets, rows_target_bytes(model, mine.n), err);
+    return rc;
+}
+
+static int read_buffer(struct runner *runner, const struct plan_buffer *buffer, int i, void *to,
+                       size_t bytes, struct err *err)
+{
+    const struct station *station = &runner->station;
+    if (buffer->space == SPACE_NONE)
+        return 0;
+    return runner->stages->config.backend->read(station->device, to,
+                                                station_buffer(station, buffer, i), bytes, err);
+}
+
+/* What the last stage makes for the host. */
+static int read_results(struct runner *runner, int i, struct err *err)
+{
+    struct stages *stages = runner->stages;
+    const struct model *model = stages->config.model;
+    const struct plan *plan = program_at(runner, i)->plan;
+    struct microbatch_rows mine = rows_at(runner, i);
+    size_t terms = (size_t)model->loss_terms, outputs = (size_t)shape_count(&model->output);
+    size_t first = (size_t)mine.first, n = (size_t)mine.n;
+    double loss = 0;
+    int rc = read_buffer(runner, &plan->loss, i, &loss, sizeof loss, err);
+    runner->loss_sum += loss;
+    if (rc == 0 && !stages->training)
+        rc = read_buffer(runner, &plan->prediction, i, stages->predictions + first * terms,
+                         n * terms * sizeof *stages->predictions, err);
+    if (rc == 0 && stages->outputs != NULL)
+        rc = read_buffer(runner, &plan->output, i, stages->outputs + first * outputs,
+                         n * outputs * sizeof *stages->outputs, err);
+    return rc;
+}
+
+static int run_section(struct runner *runner, enum section section, int i, struct err *err)
+{
+    struct step step = runner->stages->step;
+    struct run run = {.step = &step};
+    step.first_sample += rows_at(runner, i).first;
+    return station_run_section(&runner->station, program_at(runner, i), section, i, &run, err);
+}
+
+/* A forward or backward section with what flows to and from it. */
+static int run_flow(struct runner *runner, enum section flow, int i, struct err *err)
+{
+    struct progress *progress = runner->stages->progress;
+    int device = runner->station.device_index, rc = 0;
+    bool any = rows_at(runner, i).n > 0;
+    if (any)
+        rc = pull(runner, flow, i, err);
+    if (rc != 0)
+        return rc;
+    progress_count(progress, counter(device, flow, COUNT_PULLED));
+    if (any && flow == SECTION_FORWARD)
+        rc = write_data(runner, i, err);
+    if (any && rc == 0)
+        rc = wait_for_outbox(runner, flow, i, err);
+    if (any && rc == 0)
+        rc = run_section(runner, flow, i, err);
+    if (any && rc == 0 && flow == SECTION_FORWARD)
+        rc = read_results(runner, i, err);
+    if (rc == 0)
+        progress_count(progress, counter(device, flow, COUNT_MADE));
+    return rc;
+}
+
+static int run_entry(struct runner *runner, const struct timetable_entry *entry, struct err *err)
+{
+    if (entry->kind == TIMETABLE_FORWARD)
+        return run_flow(runner, SECTION_FORWARD, entry->microbatch, err);
+    if (entry->kind == TIMETABLE_BACKWARD)
+        return run_flow(runner, SECTION_BACKWARD, entry->microbatch, err);
+    return rows_at(runner, entry->microbatch).n == 0
+               ? 0
+               : run_section(runner, SECTION_WEIGHTS, entry->microbatch, err);
+}
+
+/* A graph without rows: what begins or ends a window. */
+static int run_whole(struct runner *runner, enum step_part part, struct err *err)
+{
+    struct stages *stages = runner->stages;
+    struct run run = {
+        .step = &stages->step,
+        .collective = runner->replicas,
+        .stages = stages->all != NULL ? &runner->sum.collective : NULL,
+    };
+    return station_run(&runner->station, program_for(runner, 0, part), &run, err);
+}
+
+static int run_list(struct runner *runner, struct err *err)
+{
+    struct stages *stages = runner->stages;
+    struct worker worker = runner->station.worker;
+    int m = pipeline_microbatches(&stages->pipeline, stages->batch.n, worker.pipeline), rc = 0;
+    if (m == 0)
+        return 0;
+    const struct timetable_stage *list =
+        &pipeline_timetable(&stages->pipeline, m, stages->training)->stages[worker.stage];
+    for (size_t k = 0; rc == 0 && k < list->n; k++)
+        rc = run_entry(runner, &list->entries[k], err);
+    return rc;
+}
+
+static int wait_for_all(struct stages *stages, struct err *err)
+{
+    int rc = 0;
+    for (int d = 0; rc == 0 && d < stages->config.n_devices; d++)
+        rc = progress_wait(stages->progress, counter_done(d), 1, err);
+    return rc;
+}
+
+int stages_run(void *context, int device, struct err *err)
+{
+    struct stages *stages = context;
+    struct runner *runner = &stages->runners[device];
+    int rc = 0;
+    runner->loss_sum = 0;
+    if (stages->training && pipeline_part(stages->part, 0) == STEP_FIRST &&
+        rows_at(runner, 0).n == 0)
+        rc = run_whole(runner, STEP_FIRST, err);
+    if (rc == 0)
+        rc = run_list(runner, err);
+    if (rc != 0)
+        return rc;
+    progress_count(stages->progress, counter_done(device));
+    if (!stages->training || !step_part_ends(stages->part))
+        return 0;
+    rc = wait_for_all(stages, err);
+    return rc != 0 ? rc : run_whole(runner, STEP_LAST, err);
+}
