@@ -277,8 +277,8 @@ static void two_inputs(struct model_input inputs[3])
         .name = "ids", .shape = SHAPE(4), .dtype = DTYPE_I64, .lengths = 2, .of = -1};
     inputs[1] = (struct model_input){
         .name = "image", .shape = SHAPE(1, 4), .dtype = DTYPE_F32, .lengths = -1, .of = -1};
-    inputs[2] = (struct model_input){
-        .name = "ids.lengths", .dtype = DTYPE_I64, .lengths = -1, .of = 0};
+    inputs[2] =
+        (struct model_input){.name = "ids.lengths", .dtype = DTYPE_I64, .lengths = -1, .of = 0};
 }
 
 START_TEST(several_inputs_and_lengths)
