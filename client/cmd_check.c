@@ -68,24 +68,83 @@ static void add_devices(struct text *text, const struct style *style, const json
                                                   {.title = "STATE", .right = true},
                                                   {.title = "ARENA", .right = true},
                                                   {.title = "INPUTS", .right = true},
-                                                  {.title = "PEAK", .right = true}};
-    static const char *const keys[] = {"state_bytes", "arena_bytes", "input_bytes", "peak_bytes"};
+                                                  {.title = "PEAK", .right = true},
+                                                  {.title = "IN FLIGHT", .right = true}};
+    static const char *const keys[] = {"state_bytes", "arena_bytes", "input_bytes", "peak_bytes",
+                                       "held_bytes"};
+    /* Only stages have micro-batches in flight. */
+    size_t i, n_keys = json_object_get(plan, "pipeline") != NULL ? 5 : 4;
     struct table table;
-    size_t i;
     json_t *device;
-    table_init(&table, style, columns, sizeof columns / sizeof *columns);
+    table_init(&table, style, columns, 2 + n_keys);
     json_array_foreach(json_object_get(plan, "devices"), i, device)
     {
         char buf[UNITS_SIZE];
         const char *name = json_string_value(json_object_get(device, "device"));
         table_cell(&table, COLOR_BOLD, "%s", name != NULL ? name : "-");
         table_cell(&table, COLOR_NONE, "%" PRId64, integer(device, "samples"));
-        for (size_t k = 0; k < 4; k++)
+        for (size_t k = 0; k < n_keys; k++)
             table_cell(&table, COLOR_NONE, "%s", units_bytes(integer(device, keys[k]), buf));
     }
     text_add(text, "\n");
     table_draw(&table, text);
     table_done(&table);
+}
+
+static void add_names(struct text *text, const json_t *names)
+{
+    size_t i;
+    json_t *name;
+    json_array_foreach((json_t *)names, i, name)
+        text_fmt(text, "%s%s", i > 0 ? " " : "", json_string_value(name));
+}
+
+static void add_stages(struct text *text, const struct style *style, const json_t *pipeline)
+{
+    static const struct table_column columns[] = {
+        {.title = "STAGE", .right = true},
+        {.title = "BEGINS WITH", .shrink = true},
+        {.title = "DEVICES"},
+        {.title = "SLOTS", .right = true},
+        {.title = "BUSY", .right = true},
+    };
+    struct table table;
+    size_t i;
+    json_t *stage;
+    table_init(&table, style, columns, sizeof columns / sizeof *columns);
+    json_array_foreach(json_object_get(pipeline, "stages"), i, stage)
+    {
+        struct text devices = {0};
+        const char *begin = json_string_value(json_object_get(stage, "begin"));
+        add_names(&devices, json_object_get(stage, "devices"));
+        table_cell(&table, COLOR_NONE, "%zu", i);
+        table_cell(&table, COLOR_BOLD, "%s", begin != NULL ? begin : "-");
+        table_cell(&table, COLOR_NONE, "%s", text_str(&devices));
+        table_cell(&table, COLOR_NONE, "%" PRId64, integer(stage, "slots"));
+        table_cell(&table, COLOR_NONE, "%.3g s",
+                   json_number_value(json_object_get(stage, "busy_seconds")));
+        text_done(&devices);
+    }
+    text_add(text, "\n");
+    table_draw(&table, text);
+    table_done(&table);
+}
+
+/* Of mode `stages`. */
+static void add_pipeline(struct text *text, const struct style *style, const json_t *pipeline)
+{
+    const char *schedule = json_string_value(json_object_get(pipeline, "schedule"));
+    const char *grid = json_string_value(json_object_get(pipeline, "grid"));
+    int64_t microbatches = integer(pipeline, "microbatches");
+    if (pipeline == NULL)
+        return;
+    add_stages(text, style, pipeline);
+    text_fmt(text, "\nschedule    %s, %" PRId64 " micro-batch%s\n",
+             schedule != NULL ? schedule : "-", microbatches, microbatches == 1 ? "" : "es");
+    text_fmt(text, "estimate    %.3g s a step, of which devices rest %.1f %%\n\n",
+             json_number_value(json_object_get(pipeline, "step_seconds")),
+             100 * json_number_value(json_object_get(pipeline, "bubble")));
+    text_clip_lines(text, style, grid != NULL ? grid : "");
 }
 
 static void add_layers(struct text *text, const struct style *style, const json_t *plan)
@@ -127,6 +186,7 @@ static int print_plan(const struct ctl *ctl, const json_t *plan, struct err *err
     text_fmt(&text, "a step      %sFLOP\n", units_si(flops, buf));
     add_devices(&text, &ctl->style, plan);
     add_layers(&text, &ctl->style, plan);
+    add_pipeline(&text, &ctl->style, json_object_get(plan, "pipeline"));
     return ctl_print(&text, err);
 }
 

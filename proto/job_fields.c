@@ -162,6 +162,17 @@ static const struct field stage_rows[] = {
 
 static const struct object_def stage_object = {.what = "a stage", .fields = stage_rows};
 
+static const struct choice schedules[] = {OPTION("none", PIPELINE_NONE),
+                                          OPTION("gpipe", PIPELINE_GPIPE),
+                                          OPTION("1f1b", PIPELINE_1F1B),
+                                          OPTION("zero_bubble", PIPELINE_ZERO_BUBBLE),
+                                          {0}};
+
+const char *pipeline_schedule_name(enum pipeline_schedule schedule)
+{
+    return schedules[schedule].name;
+}
+
 static const struct field stages_rows[] = {
     DEVICES_ROW(COMPUTED),
     {"split", FIELD_NAMES, "The layers that begin a new stage; by balance if left out",
@@ -177,9 +188,7 @@ static const struct field stages_rows[] = {
      AT(job_parallel, microbatches), .flags = FIELD_AUTO, RANGE(1, DIM_MAX)},
     {"schedule", FIELD_CHOICE,
      "The order of micro-batches; none: one batch at a time, plain model parallelism",
-     AT(job_parallel, schedule), DEFAULT("\"zero_bubble\""),
-     CHOICES(OPTION("none", PIPELINE_NONE), OPTION("gpipe", PIPELINE_GPIPE),
-             OPTION("1f1b", PIPELINE_1F1B), OPTION("zero_bubble", PIPELINE_ZERO_BUBBLE))},
+     AT(job_parallel, schedule), DEFAULT("\"zero_bubble\""), .choices = schedules},
     {"replicas", FIELD_INT, "Pipelines, each with its part of the devices and of the batch",
      AT(job_parallel, replicas), DEFAULT("1"), RANGE(1, LIMIT_DEVICES)},
     {0},

@@ -17,6 +17,9 @@ enum pipeline_schedule {
     PIPELINE_ZERO_BUBBLE /* ZB-H1: Qi et al. 2023 */
 };
 
+/* "1f1b", and so on. */
+const char *pipeline_schedule_name(enum pipeline_schedule schedule);
+
 enum { MICROBATCHES_AUTO = -1 }; /* chosen by measurement */
 
 /* A stage holds the layers from `begin` to the next one's. */

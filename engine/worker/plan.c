@@ -6,6 +6,7 @@
 
 #include "engine/ops/registry.h"
 #include "engine/train/trainer.h"
+#include "engine/worker/plan_stages.h"
 #include "engine/worker/setup.h"
 #include "proto/json.h"
 
@@ -21,6 +22,7 @@ struct result {
     const struct graph *graph; /* of a small batch, for the layers' shapes */
     struct layer_sum *layers;
     struct trainer_plan plan;
+    struct stages_plan stages; /* of mode `stages`; else zeroed */
 };
 
 /* The shape of one sample after a layer. */
@@ -64,24 +66,34 @@ static void add_forward(const struct graph *graph, int sign, struct layer_sum *l
     }
 }
 
+/* Of stages: the micro-batches in flight, and what waits for its readers. */
+static size_t held_bytes(const struct strategy_memory *memory)
+{
+    return (size_t)memory->slots * memory->slot_bytes +
+           (size_t)memory->outboxes * memory->outbox_bytes;
+}
+
 static size_t peak_bytes(const struct strategy_memory *memory)
 {
-    return memory->variable_bytes + memory->arena_bytes + memory->input_bytes;
+    return memory->variable_bytes + memory->arena_bytes + memory->input_bytes + held_bytes(memory);
 }
 
 static json_t *device_json(const struct result *result, int i)
 {
     const struct strategy_memory *memory = &result->plan.devices[i];
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "device", result->setup->devices[i].name,
-                     "samples", (json_int_t)memory->samples, "state_bytes",
-                     (json_int_t)memory->variable_bytes, "arena_bytes",
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "device",
+                     result->setup->devices[i].name, "samples", (json_int_t)memory->samples,
+                     "state_bytes", (json_int_t)memory->variable_bytes, "arena_bytes",
                      (json_int_t)memory->arena_bytes, "input_bytes",
-                     (json_int_t)memory->input_bytes, "peak_bytes", (json_int_t)peak_bytes(memory));
+                     (json_int_t)memory->input_bytes, "held_bytes", (json_int_t)held_bytes(memory),
+                     "peak_bytes", (json_int_t)peak_bytes(memory));
 }
 
-/* Every device has every layer. */
-static json_t *layer_devices(const struct result *result)
+/* Every device has every layer, unless there are stages. */
+static json_t *layer_devices(const struct result *result, size_t layer)
 {
+    if (result->stages.table != NULL)
+        return stages_plan_devices(&result->stages, (int)layer);
     json_t *list = json_array();
     for (int i = 0; i < result->setup->n_devices; i++)
         list = json_list_append(list, json_string(result->setup->devices[i].name));
@@ -99,7 +111,7 @@ static json_t *layer_json(const struct result *result, size_t i)
     return json_pack("{s:s, s:s, s:o, s:I, s:f, s:I, s:o}", "name", layer->name, "type",
                      layer_type_name(layer->type), "output_shape", dims, "parameters",
                      (json_int_t)sum->parameters, "flops", sum->flops, "activation_bytes",
-                     (json_int_t)sum->activation_bytes, "devices", layer_devices(result));
+                     (json_int_t)sum->activation_bytes, "devices", layer_devices(result, i));
 }
 
 static json_t *devices_json(const struct result *result)
@@ -128,6 +140,8 @@ static int print_json(const struct result *result, struct err *err)
         "devices", devices_json(result), "steps_per_epoch", (json_int_t)plan->steps_per_epoch,
         "steps", (json_int_t)plan->steps, "flops_per_step", plan->flops_per_step, "loader_bytes",
         (json_int_t)plan->input_bytes, "layers", layers_json(result));
+    if (root != NULL && result->stages.table != NULL)
+        root = json_put(root, "pipeline", stages_plan_json(&result->stages));
     char *line = root != NULL ? json_line(root) : NULL;
     json_decref(root);
     if (line == NULL)
@@ -153,14 +167,16 @@ static void print_text(const struct result *result)
         printf("%-24s %-18s %-20s %12lld\n", layer->name, layer_type_name(layer->type),
                shape_format(&shape, dims), (long long)result->layers[i].parameters);
     }
-    printf("\n%-8s %8s %12s %12s %12s %12s  (MiB)\n", "device", "samples", "state", "arena",
-           "input", "peak");
+    printf("\n%-8s %8s %12s %12s %12s %12s %12s  (MiB)\n", "device", "samples", "state", "arena",
+           "input", "in flight", "peak");
     for (int i = 0; i < result->setup->n_devices; i++) {
         const struct strategy_memory *memory = &plan->devices[i];
-        printf("%-8s %8lld %12.2f %12.2f %12.2f %12.2f\n", result->setup->devices[i].name,
+        printf("%-8s %8lld %12.2f %12.2f %12.2f %12.2f %12.2f\n", result->setup->devices[i].name,
                (long long)memory->samples, mib(memory->variable_bytes), mib(memory->arena_bytes),
-               mib(memory->input_bytes), mib(peak_bytes(memory)));
+               mib(memory->input_bytes), mib(held_bytes(memory)), mib(peak_bytes(memory)));
     }
+    if (result->stages.table != NULL)
+        stages_plan_print(&result->stages);
     printf(
         "\n%lld parameters, %lld steps (%lld an epoch), %.4g GFLOP a step, %.2f MiB for loading\n",
         (long long)plan->parameters, (long long)plan->steps, (long long)plan->steps_per_epoch,
@@ -209,6 +225,8 @@ static int print_plan(const struct command_options *options, const struct setup 
     if (result.layers == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
     int rc = sum_layers(model, graph, result.layers, err);
+    if (rc == 0 && setup->job->parallel.mode == PARALLEL_STAGES)
+        rc = stages_plan_make(setup, model, &result.stages, err);
     if (rc == 0)
         rc = trainer_plan(&config, &result.plan, err);
     if (rc == 0 && options->json)
@@ -216,6 +234,7 @@ static int print_plan(const struct command_options *options, const struct setup 
     else if (rc == 0)
         print_text(&result);
     trainer_plan_done(&result.plan);
+    stages_plan_done(&result.stages);
     free(result.layers);
     return rc;
 }

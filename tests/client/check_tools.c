@@ -121,6 +121,50 @@ START_TEST(summary_says_where_a_job_is_wrong)
 }
 END_TEST
 
+static const char stages[] =
+    "{\"version\": 1, \"model\": {\"input\": {\"shape\": [2, 4, 4]}, \"layers\": [" LAYERS "]},"
+    "\"data\": {\"train\": {\"format\": \"random\", \"samples\": 10, \"classes\": 3}},"
+    "\"loss\": {\"type\": \"CrossEntropyLoss\"}, \"optimizer\": {\"type\": \"SGD\", \"lr\": 0.1},"
+    "\"train\": {\"epochs\": 1, \"batch_size\": 5}, \"parallel\": {\"mode\": \"stages\", "
+    "\"devices\": 2, \"split\": [\"flat\"], \"split_size\": 2, \"schedule\": \"1f1b\"}}";
+
+START_TEST(plan_shows_the_timetable_of_stages)
+{
+    static const char grid[] = "step stage 0 stage 1\n"
+                               "   0      F0       .\n"
+                               "   1      F1      F0\n"
+                               "   2       .      B0\n"
+                               "   3       .      B0\n"
+                               "   4      B0      F1\n"
+                               "   5      B0      B1\n"
+                               "   6      F2      B1\n"
+                               "   7      B1      F2\n"
+                               "   8      B1      B2\n"
+                               "   9       .      B2\n"
+                               "  10      B2       .\n"
+                               "  11      B2       .\n";
+    ck_assert_int_eq(command("plan --json --cpu-devices 2 -", stages), 0);
+    json_t *plan = result();
+    const json_t *pipeline = json_object_get(plan, "pipeline"), *stage;
+    ck_assert_str_eq(json_string_value(json_object_get(pipeline, "grid")), grid);
+    ck_assert_int_eq(json_integer_value(json_object_get(pipeline, "microbatches")), 3);
+    ck_assert_double_gt(json_number_value(json_object_get(pipeline, "step_seconds")), 0);
+    stage = json_array_get(json_object_get(pipeline, "stages"), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(stage, "begin")), "flat");
+    ck_assert_int_eq(json_integer_value(json_object_get(stage, "slots")), 1);
+    const json_t *layer = json_array_get(json_object_get(plan, "layers"), 2);
+    const json_t *devices = json_object_get(layer, "devices");
+    ck_assert_uint_eq(json_array_size(devices), 1);
+    ck_assert_str_eq(json_string_value(json_array_get(devices, 0)), "cpu:1");
+    json_decref(plan);
+    ck_assert_int_eq(command("plan --cpu-devices 2 -", stages), 0);
+    says(run.text, grid);
+    says(run.text, "schedule    1f1b, 3 micro-batches\n");
+    says(run.text, "IN FLIGHT\n");
+    says(run.text, "\n    1  flat         cpu:1        1  ");
+}
+END_TEST
+
 /* A file of two float32 elements per key, each key's first element `first`. */
 static void write_weights(const char *name, const char *key, float first)
 {
@@ -205,6 +249,7 @@ int main(void)
     tcase_add_loop_test(tcase, mistakes_are_named, 0, sizeof refusals / sizeof *refusals);
     tcase_add_test(tcase, summary_counts_what_a_sample_costs);
     tcase_add_test(tcase, summary_says_where_a_job_is_wrong);
+    tcase_add_test(tcase, plan_shows_the_timetable_of_stages);
     tcase_add_test(tcase, inspect_lists_tensors_and_metadata);
     tcase_add_test(tcase, diff_tells_what_differs);
     tcase_add_test(tcase, convert_goes_there_and_back);
