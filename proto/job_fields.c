@@ -148,6 +148,9 @@ static const struct field replicate_rows[] = {
     {"shards", FIELD_INT,
      "Cut each batch in so many, whatever the devices: the same bits on any number of them",
      AT(job_parallel, shards), RANGE(1, LIMIT_DEVICES)},
+    {"shard_optimizer", FIELD_BOOL,
+     "Each replica keeps and updates its part of the optimizer's state; the same bits",
+     AT(job_parallel, shard_optimizer), DEFAULT("false")},
     {0},
 };
 
@@ -197,7 +200,7 @@ static const struct field stages_rows[] = {
 static const struct choice modes[] = {
     {"single", PARALLEL_SINGLE, single_rows, NULL},
     {"replicate", PARALLEL_REPLICATE, replicate_rows,
-     LATER_KEYS({"output_device", "output devices"}, {"shard_optimizer", "sharded optimizers"})},
+     LATER_KEYS({"output_device", "output devices"})},
     {"stages", PARALLEL_STAGES, stages_rows, LATER_KEYS({"output_device", "output devices"})},
     {0},
 };

@@ -2,6 +2,7 @@
 #ifndef PROTO_JOB_PARALLEL_H
 #define PROTO_JOB_PARALLEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,7 +38,8 @@ struct job_parallel {
     enum device_type device_type;
     /* Of replicate. */
     enum batch_norm_statistics batch_norm;
-    int64_t shards; /* what a batch is cut in, whatever the devices; 0: one each */
+    bool shard_optimizer; /* each replica has and updates its part of the optimizer's state */
+    int64_t shards;       /* what a batch is cut in, whatever the devices; 0: one each */
     /* Of stages; at most one of split and stages, of split_size and microbatches, is given. */
     char **split; /* where the second and later stages begin, as job_stage's; NULL: by balance */
     size_t n_split;

@@ -34,8 +34,10 @@ struct value {
     struct shape shape;
     enum dtype dtype;
     enum value_kind kind;
-    int variable;          /* VALUE_VARIABLE */
-    int input;             /* VALUE_DATA */
+    int variable;  /* VALUE_VARIABLE */
+    int64_t first; /* VALUE_VARIABLE: the element of the variable, as the device has it, with
+                      which this begins: `shape` is then a run of its elements */
+    int input;     /* VALUE_DATA */
     struct value *lengths; /* DTYPE_I64 [N]: how many of each sample's steps (dimension 1) are
                               valid; NULL: all */
     bool trimmed;          /* in PyTorch it has the steps of its longest sample alone; set where the
@@ -93,7 +95,10 @@ struct graph_options {
                            added  to those of the batches before */
     bool keeps_buffers;  /* running statistics stay as they are: another chunk's are the model's */
     int n_replicas;      /* > 1: gradients are all-reduced */
-    size_t bucket_bytes; /* least size of an all-reduce's bucket */
+    int optimizer_parts; /* > 1: the optimizer's state is cut in so many, this replica has and
+                            updates one, and gets the others' parameters */
+    int optimizer_part;
+    size_t bucket_bytes;       /* least size of an all-reduce's bucket */
     const struct split *split; /* borrowed, outlives the graph; NULL: the whole model */
     int stage;                 /* of split */
 };

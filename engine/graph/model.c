@@ -22,6 +22,15 @@ int model_variable_layer(const struct model *model, int variable)
     return v->of < 0 ? v->layer : model->variables[v->of].layer;
 }
 
+struct variable_part variable_part(const struct variable *variable, int parts, int part)
+{
+    int64_t line = 64 / (int64_t)dtype_size(variable->dtype);
+    int64_t all = shape_count(&variable->shape), share = (all + parts - 1) / parts;
+    share = parts > 1 ? (share + line - 1) / line * line : all;
+    int64_t first = part * share < all ? part * share : all;
+    return (struct variable_part){share, first, all - first < share ? all - first : share};
+}
+
 int model_bucket_end(const struct model *model, int first, int end, size_t bucket_bytes)
 {
     int last = first;

@@ -95,6 +95,9 @@ struct op_registry {
      * together with those of other stages, within clip_grad_norm: struct update's scale. */
     int (*clip)(struct build *build, struct value *first, struct value *last,
                 struct value **ret_scale, struct err *err);
+    /* Appends what gives a replica that has updated its part of a parameter the others'. */
+    int (*gather_parts)(struct build *build, struct value *parameter, int64_t share,
+                        struct err *err);
     /* Appends the statistics of x, F64 [STATISTIC_COUNT], in the given phase. `scaled`: those of
      * step->gradient_scale * x. */
     int (*statistics)(struct build *build, struct value *x, enum phase phase, bool scaled,

@@ -102,6 +102,10 @@ struct rmsprop_attr {
     double alpha, eps, momentum, weight_decay;
 };
 
+struct gather_parts_attr { /* gather_parts */
+    int64_t share;         /* elements in a replica's part; the last ones may have fewer */
+};
+
 struct clip_grad_norm_attr {
     double max_norm;
 };

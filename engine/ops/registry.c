@@ -60,5 +60,6 @@ const struct op_registry op_registry = {
     .losses = losses,
     .optimizers = optimizers,
     .clip = clip_grad_norm_build,
+    .gather_parts = gather_parts_build,
     .statistics = statistics_build,
 };

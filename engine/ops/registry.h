@@ -15,6 +15,10 @@ extern const struct optimizer_def optimizer_sgd, optimizer_adam, optimizer_rmspr
 int clip_grad_norm_build(struct build *build, struct value *first, struct value *last,
                          struct value **ret_scale, struct err *err);
 
+/* op_registry.gather_parts. */
+int gather_parts_build(struct build *build, struct value *parameter, int64_t share,
+                       struct err *err);
+
 /* op_registry.statistics. */
 int statistics_build(struct build *build, struct value *x, enum phase phase, bool scaled,
                      struct value **ret_statistics, struct err *err);

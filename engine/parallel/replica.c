@@ -18,12 +18,6 @@ static size_t tensor_bytes(const struct shape *shape, enum dtype dtype)
     return (size_t)shape_count(shape) * dtype_size(dtype);
 }
 
-static size_t variable_bytes(const struct model *model, int variable)
-{
-    const struct variable *v = &model->variables[variable];
-    return tensor_bytes(&v->shape, v->dtype);
-}
-
 static int allocate(struct replica *replica, size_t bytes, const char *what,
                     struct memory *ret_memory, struct err *err)
 {
@@ -191,18 +185,29 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
     return rc;
 }
 
+/* What of a variable is on this device: bytes, and where they are among all of it. */
+static size_t own_bytes(const struct replica *replica, int variable, size_t *ret_first)
+{
+    const struct variable *v = &replica->config->model->variables[variable];
+    int parts = v->kind == VARIABLE_OPTIMIZER ? shapes_optimizer_parts(replica->config) : 1;
+    const struct variable_part part = variable_part(v, parts, parts > 1 ? replica->rank : 0);
+    *ret_first = (size_t)part.first * dtype_size(v->dtype);
+    return (size_t)part.count * dtype_size(v->dtype);
+}
+
 int replica_read(struct replica *replica, int variable, void *to, struct err *err)
 {
     const char *from = (const char *)replica->variables.at + replica->map->offset[variable];
-    return replica->config->backend->read(replica->device, to, from,
-                                          variable_bytes(replica->config->model, variable), err);
+    size_t first, bytes = own_bytes(replica, variable, &first);
+    return replica->config->backend->read(replica->device, (char *)to + first, from, bytes, err);
 }
 
 int replica_write(struct replica *replica, int variable, const void *from, struct err *err)
 {
     char *to = (char *)replica->variables.at + replica->map->offset[variable];
-    return replica->config->backend->write(replica->device, to, from,
-                                           variable_bytes(replica->config->model, variable), err);
+    size_t first, bytes = own_bytes(replica, variable, &first);
+    return replica->config->backend->write(replica->device, to, (const char *)from + first, bytes,
+                                           err);
 }
 
 int replica_plan(const struct strategy_config *config, const struct shapes *shapes,

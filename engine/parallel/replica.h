@@ -48,6 +48,7 @@ const struct plan_buffer *replica_recorded(const struct replica *replica,
 int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_loss,
                 const struct replica_outputs *outputs, struct err *err);
 
+/* All elements of a variable in plain order, on the host: those that this device has. */
 int replica_read(struct replica *replica, int variable, void *to, struct err *err);
 int replica_write(struct replica *replica, int variable, const void *from, struct err *err);
 

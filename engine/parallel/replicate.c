@@ -140,7 +140,8 @@ static int train_shards_task(void *context, int rank, struct err *err)
         rc = shard_sum_finish(&driver->shards, replicate->comm, rank, replicate->part, err);
     if (rc != 0 || !step_part_ends(replicate->part))
         return rc;
-    return replica_run(&driver->replica, &driver->update, &(double){0}, NULL, err);
+    const struct replica_outputs none = {0};
+    return replica_run(&driver->replica, &driver->update, &(double){0}, &none, err);
 }
 
 static int read_task(void *context, int rank, struct err *err)
@@ -178,6 +179,15 @@ static size_t largest_buffer(const struct model *model)
     return largest;
 }
 
+static int build_map(const struct strategy_config *config, struct arena *arena,
+                     struct variable_map *ret_map, struct err *err)
+{
+    int rc = variable_map_build(config->model, NULL, 0, arena, ret_map, err);
+    if (rc == 0)
+        variable_map_cut(config->model, shapes_optimizer_parts(config), ret_map);
+    return rc;
+}
+
 /* What the host needs: graphs, the map, gathered predictions. */
 static int open_host(struct replicate *replicate, struct err *err)
 {
@@ -201,7 +211,7 @@ static int open_host(struct replicate *replicate, struct err *err)
         (none && replicate->losses == NULL) || replicate->statistics == NULL ||
         replicate->records == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
-    int rc = variable_map_build(config->model, NULL, 0, replicate->arena, &replicate->map, err);
+    int rc = build_map(config, replicate->arena, &replicate->map, err);
     if (rc == 0)
         rc = shapes_build(config, &replicate->shapes, err);
     if (rc == 0 && (config->n_devices > 1 || has_shards(replicate)))
@@ -299,7 +309,11 @@ static void scatter(struct replicate *replicate, const struct batch *batch, cons
         first += sizes[p];
     }
     for (int r = 0; r < config->n_devices; r++)
-        replicate->drivers[r].update = (struct chunk){.key = shapes_update, .step = *step};
+        replicate->drivers[r].update = (struct chunk){
+            .key = shapes_update(config, r),
+            .step = *step,
+            .collective = replicate->comm != NULL ? comm_collective(replicate->comm, r) : NULL,
+        };
 }
 
 static void gather(const struct replicate *replicate, const struct step *step,
@@ -363,7 +377,10 @@ static int replicate_read(struct strategy *strategy, int variable, void *to, str
     struct replicate *replicate = (struct replicate *)strategy;
     replicate->variable = variable;
     replicate->read_to = to;
-    return crew_run(replicate->crew, 0, 1, read_task, err);
+    /* Of the optimizer's state, each device may have a part. */
+    bool cut = replicate->config.model->variables[variable].kind == VARIABLE_OPTIMIZER;
+    int holders = cut ? shapes_optimizer_parts(&replicate->config) : 1;
+    return crew_run(replicate->crew, 0, holders, read_task, err);
 }
 
 static int replicate_write(struct strategy *strategy, int variable, const void *from,
@@ -460,7 +477,7 @@ static int replicate_plan(const struct strategy_config *config, struct strategy_
     struct arena *arena = arena_new();
     int rc = arena == NULL ? err_set(err, ERR_NOMEM, "out of memory") : 0;
     if (rc == 0)
-        rc = variable_map_build(config->model, NULL, 0, arena, &map, err);
+        rc = build_map(config, arena, &map, err);
     if (rc == 0)
         rc = shapes_build(config, &shapes, err);
     for (int r = 0; rc == 0 && r < config->n_devices; r++)

@@ -10,9 +10,6 @@
 
 _Static_assert(LIMIT_DEVICES <= 64, "shape_graph.replicas is a mask");
 
-/* All gradients are there and added: no all-reduce. */
-const struct shape_key shapes_update = {.training = true, .part = STEP_END};
-
 static bool sharded(const struct strategy_config *config)
 {
     return config->model->job->parallel.shards > 0;
@@ -23,11 +20,28 @@ int shapes_chunks(const struct strategy_config *config)
     return sharded(config) ? (int)config->model->job->parallel.shards : config->n_devices;
 }
 
+int shapes_optimizer_parts(const struct strategy_config *config)
+{
+    return config->model->job->parallel.shard_optimizer ? config->n_devices : 1;
+}
+
 struct shape_key shapes_key(const struct strategy_config *config, int number, int64_t n,
                             bool training, enum step_part part)
 {
     bool shard = training && sharded(config);
-    return (struct shape_key){n, training, shard ? STEP_FIRST : part, shard && number > 0};
+    struct shape_key key = {n, training, shard ? STEP_FIRST : part, shard && number > 0, 0};
+    if (training && step_part_ends(key.part) && shapes_optimizer_parts(config) > 1)
+        key.owner = number;
+    return key;
+}
+
+/* All gradients are there and added: no all-reduce. */
+struct shape_key shapes_update(const struct strategy_config *config, int device)
+{
+    struct shape_key key = {.training = true, .part = STEP_END};
+    if (shapes_optimizer_parts(config) > 1)
+        key.owner = device;
+    return key;
 }
 
 static struct shape_graph *find(const struct shapes *shapes, const struct shape_key *key)
@@ -35,7 +49,8 @@ static struct shape_graph *find(const struct shapes *shapes, const struct shape_
     for (size_t i = 0; i < shapes->n; i++) {
         const struct graph_options *options = &shapes->list[i].graph->options;
         if (options->batch == key->chunk && options->training == key->training &&
-            options->part == key->part && options->keeps_buffers == key->keeps_buffers)
+            options->part == key->part && options->keeps_buffers == key->keeps_buffers &&
+            options->optimizer_part == key->owner)
             return &shapes->list[i];
     }
     return NULL;
@@ -59,6 +74,8 @@ static int add_graph(const struct strategy_config *config, struct shapes *shapes
             .part = key->part,
             .keeps_buffers = key->keeps_buffers,
             .n_replicas = sharded(config) ? 1 : config->n_devices,
+            .optimizer_parts = shapes_optimizer_parts(config),
+            .optimizer_part = key->owner,
             .bucket_bytes = SHAPES_BUCKET_BYTES,
         };
         known = &shapes->list[shapes->n];
@@ -97,9 +114,10 @@ static int add_chunks(const struct strategy_config *config, struct shapes *shape
         if (sizes[c] > 0 || (training && !sharded(config)))
             rc = add_graph(config, shapes, device, &key, err);
     }
-    if (rc == 0 && training && sharded(config) && step_part_ends(part))
-        rc = add_graph(config, shapes, device, &shapes_update, err);
-    return rc;
+    if (rc != 0 || !training || !sharded(config) || !step_part_ends(part))
+        return rc;
+    const struct shape_key update = shapes_update(config, device);
+    return add_graph(config, shapes, device, &update, err);
 }
 
 static int add_batch(const struct strategy_config *config, struct shapes *shapes, int64_t batch,
@@ -118,6 +136,7 @@ int shapes_build(const struct strategy_config *config, struct shapes *ret_shapes
     /* A batch has at most three kinds of chunk: whole, the shorter last one, none; of shards, the
      * first also differs. */
     size_t most = 5 * (config->n_train_batches + config->n_eval_batches);
+    most *= (size_t)shapes_optimizer_parts(config);
     struct shapes shapes = {
         .list = calloc(most + 1, sizeof *shapes.list),
         .largest = calloc((size_t)config->n_devices, sizeof *shapes.largest),

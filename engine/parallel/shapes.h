@@ -17,6 +17,7 @@ struct shape_key {
     bool training;
     enum step_part part;
     bool keeps_buffers;
+    int owner; /* whose part of the optimizer's state this updates; 0 where it is not cut */
 };
 
 struct shape_graph {
@@ -35,8 +36,10 @@ int shapes_chunks(const struct strategy_config *config);
 /* Of a chunk of `n` samples, the one with this number. */
 struct shape_key shapes_key(const struct strategy_config *config, int number, int64_t n,
                             bool training, enum step_part part);
-/* What every device runs after the last chunk of a step that is cut in shards. */
-extern const struct shape_key shapes_update;
+/* What a device runs after the last chunk of a step that is cut in shards. */
+struct shape_key shapes_update(const struct strategy_config *config, int device);
+/* In how many parts devices share the optimizer's state; 1: each has all of it. */
+int shapes_optimizer_parts(const struct strategy_config *config);
 
 /* Builds every distinct graph. Errors: graph_build's. */
 int shapes_build(const struct strategy_config *config, struct shapes *ret_shapes, struct err *err);

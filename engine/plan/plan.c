@@ -92,7 +92,8 @@ static struct plan_buffer settled(const struct planner *planner, const struct va
 {
     if (value->kind == VALUE_VARIABLE)
         return (struct plan_buffer){.space = SPACE_VARIABLES,
-                                    .offset = planner->map->offset[value->variable]};
+                                    .offset = planner->map->offset[value->variable] +
+                                              (size_t)value->first * dtype_size(value->dtype)};
     if (value->kind == VALUE_TARGET)
         return (struct plan_buffer){.space = SPACE_TARGET};
     return (struct plan_buffer){.space = (enum plan_space)(SPACE_DATA + value->input)};

@@ -24,6 +24,9 @@ struct variable_map {
 int variable_map_build(const struct model *model, const struct split *split, int stage,
                        struct arena *arena, struct variable_map *ret_map, struct err *err);
 
+/* Of the optimizer's state, this device has one of `parts` parts only (variable_part). */
+void variable_map_cut(const struct model *model, int parts, struct variable_map *map);
+
 enum plan_space {
     SPACE_NONE,
     SPACE_VARIABLES,

@@ -133,6 +133,12 @@ tests_engine_check_shards_SOURCES = tests/engine/check_shards.c tests/engine/run
 tests_engine_check_shards_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_shards_LDADD = $(ENGINE_TEST_LIBS)
 
+check_PROGRAMS += tests/engine/check_shard_optimizer
+TESTS += tests/engine/check_shard_optimizer
+tests_engine_check_shard_optimizer_SOURCES = tests/engine/check_shard_optimizer.c tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_shard_optimizer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_shard_optimizer_LDADD = $(ENGINE_TEST_LIBS)
+
 check_PROGRAMS += tests/engine/check_synchronized
 TESTS += tests/engine/check_synchronized
 tests_engine_check_synchronized_SOURCES = tests/engine/check_synchronized.c tests/engine/models.c tests/engine/models.h tests/engine/run_job.c tests/engine/run_job.h

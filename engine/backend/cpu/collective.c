@@ -1,8 +1,9 @@
-/* collective.c: gather_replicas, sum_replicas: what a replica tells the others, and what it hears.
- */
+/* collective.c: gather_replicas, sum_replicas, gather_parts: what a replica tells the others, and
+ * what it hears. */
 #include <string.h>
 
 #include "engine/backend/cpu/own.h"
+#include "engine/ops/attr.h"
 
 static size_t count_of(const struct own *own)
 {
@@ -40,6 +41,17 @@ static int sum_replicas_run(void *state, const struct kernel_args *args, struct 
     return collective ? collective->all_reduce(collective, args->out[0], count, err) : 0;
 }
 
+static int gather_parts_run(void *state, const struct kernel_args *args, struct err *err)
+{
+    const struct node *node = ((const struct own *)state)->node;
+    const struct gather_parts_attr *attr = node->attr;
+    struct collective *collective = args->collective;
+    size_t count = (size_t)shape_count(&node->in[0]->shape);
+    return collective
+               ? collective->all_gather(collective, args->in[0], count, (size_t)attr->share, err)
+               : 0;
+}
+
 static int sum_replicas_query(const struct node *node, const struct layout *const *in,
                               struct arena *arena, struct kernel_choice *ret_choice,
                               struct err *err)
@@ -54,3 +66,5 @@ const struct kernel kernel_gather_replicas = {"gather_replicas", own_query_plain
                                               gather_replicas_run, own_destroy};
 const struct kernel kernel_sum_replicas = {"sum_replicas", sum_replicas_query, own_create,
                                            sum_replicas_run, own_destroy};
+const struct kernel kernel_gather_parts = {"gather_parts", own_query_plain, own_create,
+                                           gather_parts_run, own_destroy};
