@@ -128,7 +128,7 @@ def train(model, optimizer, loss_type, x, y, devices):
 
 def write_safetensors(name, tensors):
     kinds = {torch.float32: "F32", torch.int64: "I64"}
-    header, body = {}, b""
+    header, body = {}, bytearray()
     for key, tensor in tensors.items():
         data = tensor.detach().contiguous().numpy().tobytes()
         header[key] = {

@@ -113,3 +113,11 @@ tests_golden_check_ops_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_golden_check_ops_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_golden_check_ops_bf16_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_ops.py tests/golden/ops.safetensors
+
+# The ResNets at their full width, against PyTorch where it is installed.
+check_PROGRAMS += tests/golden/check_resnet_training
+TESTS += tests/golden/check_resnet_training
+tests_golden_check_resnet_training_SOURCES = tests/golden/check_resnet_training.c
+tests_golden_check_resnet_training_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_golden_check_resnet_training_LDADD = $(ENGINE_TEST_LIBS)
+EXTRA_DIST += tests/golden/train_resnet.py
