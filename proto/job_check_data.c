@@ -88,6 +88,9 @@ static int check_source(const struct job *job, const struct job_source *source, 
                       rules->name, job->model.n_inputs);
     if (count_lengths(job) > 0 && !rules->lengths)
         return err_at(err, ERR_JOB_INVALID, path, "%s data has no lengths", rules->name);
+    if (rules->named && source->targets == NULL && job->train.mode != MODE_PREDICT)
+        return err_at(err, ERR_JOB_INVALID, path,
+                      "%s data needs \"targets\" here; only predictions do without", rules->name);
     bool labels = job->loss.type == LOSS_CROSS_ENTROPY || job->loss.type == LOSS_NLL;
     if (labels && source->format == DATA_RANDOM && source->classes == 0)
         return err_at(err, ERR_JOB_INVALID, path, "%s needs labels: random data needs \"classes\"",

@@ -46,7 +46,7 @@ struct job_source {
     int64_t samples, seed, classes;   /* random; classes 0: targets of the output's shape */
     struct job_texts inputs, lengths; /* idx, npy: paths; safetensors: names; lengths only of inputs
                                          that have them */
-    char *targets;                    /* idx, npy: a path; safetensors: a name */
+    char *targets;                    /* idx, npy: a path, NULL: none; safetensors: a name */
     char *path;                       /* the others: a file, or a folder */
     struct job_column target;         /* csv */
     enum job_tristate header;         /* csv */

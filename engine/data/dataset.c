@@ -216,6 +216,11 @@ int64_t dataset_samples(const struct dataset *dataset)
     return dataset->content.samples;
 }
 
+bool dataset_has_targets(const struct dataset *dataset)
+{
+    return !dataset->content.untargeted;
+}
+
 uint64_t dataset_fingerprint(const struct dataset *dataset)
 {
     return dataset->fingerprint;
@@ -360,6 +365,10 @@ static int gather_target(const struct dataset *dataset, int64_t sample, void *ta
                          struct err *err)
 {
     const struct dataset_content *content = &dataset->content;
+    if (content->untargeted) {
+        memset(target, 0, dataset_target_bytes(dataset));
+        return 0;
+    }
     if (!content->labels)
         return dataset->format->values(content->state, sample, target, err);
     int64_t label = 0, *labels = dataset->one_hot ? &label : target;

@@ -17,6 +17,7 @@ struct dataset_want { /* what the model takes */
                                 one-hot rows */
     int64_t classes;         /* labels lie in [0, classes); 0: no labels */
     const int64_t *ignored;  /* a label that is allowed all the same; NULL: none */
+    bool predicting;         /* targets may be missing */
     bool training;           /* random transforms are made; the training part of what has two */
     uint64_t seed;           /* of random transforms */
 };
@@ -35,6 +36,8 @@ int dataset_open(const struct job_source *source, const struct job_data *data,
                  struct err *err);
 void dataset_close(struct dataset *dataset);
 int64_t dataset_samples(const struct dataset *dataset);
+/* False only where predictions are made: zeros stand for the targets. */
+bool dataset_has_targets(const struct dataset *dataset);
 /* A number that changes when the data does (sizes and a hash): a checkpoint refuses another. */
 uint64_t dataset_fingerprint(const struct dataset *dataset);
 

@@ -144,11 +144,22 @@ static int open_input(struct arrays *arrays, const struct job_source *source,
     return rc != 0 ? rc : check_input(name, array, want, i, err);
 }
 
+static bool has_targets(const struct job_source *source, const struct dataset_want *want,
+                        const struct arrays_reader *reader)
+{
+    if (!want->predicting)
+        return true;
+    return source->targets != NULL &&
+           (reader->holds == NULL || reader->holds(reader, source->targets));
+}
+
 static int open_targets(struct arrays *arrays, const struct job_source *source,
                         const struct dataset_want *want, const struct arrays_reader *reader,
                         bool *ret_labels, struct err *err)
 {
     const char *key, *first = name_of(source, want, 0, &key);
+    if (!has_targets(source, want, reader))
+        return 0;
     int rc = reader->read(reader, source->targets, &arrays->targets, err);
     if (rc == 0)
         rc = check_samples(arrays, &arrays->targets, source->targets, first, "targets", err);
@@ -195,11 +206,13 @@ int arrays_open(const struct job_source *source, const struct dataset_want *want
     uint64_t fingerprint = (uint64_t)source->format;
     for (int i = 0; i < arrays->n_inputs; i++)
         fingerprint = array_fingerprint(&arrays->inputs[i], fingerprint);
+    bool targets = arrays->targets.type != NULL;
     *ret_content = (struct dataset_content){
         .state = arrays,
         .samples = arrays->inputs[0].shape.dim[0],
         .labels = labels,
-        .fingerprint = array_fingerprint(&arrays->targets, fingerprint),
+        .untargeted = !targets,
+        .fingerprint = targets ? array_fingerprint(&arrays->targets, fingerprint) : fingerprint,
     };
     return 0;
 }

@@ -11,6 +11,8 @@ struct arrays_reader {
      * ERR_NOMEM. */
     int (*read)(const struct arrays_reader *reader, const char *name, struct array *ret_array,
                 struct err *err);
+    /* Whether there is an array of that name; NULL: what is named is there. */
+    bool (*holds)(const struct arrays_reader *reader, const char *name);
     void *file; /* what the arrays lie in, closed after them; NULL: nothing in common */
     void (*close)(void *file);
 };

@@ -9,7 +9,7 @@
 
 struct table {
     struct csv csv;
-    int64_t target; /* the column */
+    int64_t target; /* the column; that behind the last: there is none */
 };
 
 static void table_close(void *state)
@@ -37,6 +37,13 @@ static int find_target(struct table *table, const struct job_source *source, str
     return err_set(err, ERR_DATA_INVALID, "%s: %s has the name \"%.128s\"%s", source->path,
                    table->target == -1 ? "no column" : "more than one column", column->name,
                    csv->names == NULL ? ": its first line is numbers, no names" : "");
+}
+
+/* Predictions need no target: where the model takes all columns, none is one. */
+static bool is_all_input(const struct table *table, const struct dataset_want *want)
+{
+    return want->predicting && want->inputs[0].shape.rank == 1 &&
+           want->inputs[0].shape.dim[0] == table->csv.columns;
 }
 
 static int check_input(const struct table *table, const struct job_source *source,
@@ -95,6 +102,10 @@ static int open_table(struct table *table, const struct job_source *source,
 {
     if (csv_read(source->path, source->header, &table->csv, err) != 0)
         return dataset_blame(err, what, "path");
+    if (is_all_input(table, want)) {
+        table->target = table->csv.columns;
+        return 0;
+    }
     if (find_target(table, source, err) != 0)
         return dataset_blame(err, what, "target");
     if (check_input(table, source, want, err) != 0)
@@ -123,6 +134,7 @@ static int open_csv(const struct job_source *source, const struct dataset_want *
         .state = table,
         .samples = table->csv.rows,
         .labels = labels,
+        .untargeted = table->target == table->csv.columns,
         .fingerprint = hash64(table->csv.values, bytes, fingerprint),
     };
     return 0;
@@ -137,7 +149,8 @@ static int table_input(const void *state, int input, int64_t sample, void *ret_i
     const float *row = table->csv.values + sample * table->csv.columns;
     size_t before = (size_t)table->target, all = (size_t)table->csv.columns;
     memcpy(ret_input, row, before * sizeof *row);
-    memcpy((float *)ret_input + before, row + before + 1, (all - before - 1) * sizeof *row);
+    if (before < all)
+        memcpy((float *)ret_input + before, row + before + 1, (all - before - 1) * sizeof *row);
     return 0;
 }
 

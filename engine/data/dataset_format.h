@@ -13,6 +13,7 @@ struct dataset_content { /* what a format found */
     void *state;
     int64_t samples; /* >= 1 */
     bool labels;     /* targets are class numbers: `labels` is called, else `values` */
+    bool untargeted; /* there are none, and neither is called */
     uint64_t fingerprint;
 };
 

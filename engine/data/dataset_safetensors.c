@@ -25,6 +25,11 @@ static int read_tensor(const struct arrays_reader *reader, const char *name,
     return 0;
 }
 
+static bool holds_tensor(const struct arrays_reader *reader, const char *name)
+{
+    return safetensors_find(reader->file, name) != NULL;
+}
+
 static void close_file(void *file)
 {
     safetensors_close(file);
@@ -39,7 +44,8 @@ static int open_safetensors(const struct job_source *source, const struct datase
         err->code = ERR_DATA_INVALID; /* the reader's word for a broken file */
     if (rc != 0)
         return dataset_blame(err, what, "path");
-    const struct arrays_reader reader = {.read = read_tensor, .file = file, .close = close_file};
+    const struct arrays_reader reader = {
+        .read = read_tensor, .holds = holds_tensor, .file = file, .close = close_file};
     rc = arrays_open(source, want, what, &reader, ret_content, err);
     return rc == 0 ? 0 : err_context(err, "%s", source->path);
 }

@@ -44,7 +44,7 @@ static int evaluate_batch(const struct prepared *prepared, struct strategy *stra
         pass->loss_sum += result.replicas[i].loss_sum;
     bool sum = model->job->loss.reduction == REDUCTION_SUM;
     pass->loss_divisor = sum ? 1 : pass->loss_divisor + at.loss_divisor;
-    if (result.predictions != NULL)
+    if (result.predictions != NULL && dataset_has_targets(prepared->validation))
         count(model, batch, result.predictions, pass, evaluation);
     return taker != NULL ? taker->take(taker->context, batch, &result, err) : 0;
 }
@@ -74,7 +74,10 @@ int evaluate(const struct prepared *prepared, struct strategy *strategy, int64_t
     loader_stop(loader);
     if (rc != 0 || *ret_stopped)
         return rc;
-
+    if (!dataset_has_targets(prepared->validation)) {
+        *ret_evaluation = (struct evaluation){.loss = NAN, .accuracy = NAN};
+        return 0;
+    }
     if (pass.loss_divisor == 0)
         return err_at(err, ERR_DATA_INVALID, "/data/validation",
                       "no target counts: all are ignored or weigh 0");

@@ -23,7 +23,9 @@ struct evaluation_taker {
 };
 
 /* Evaluates after `step` optimizer steps. *ret_stopped: `stop` was raised and the pass was left.
- * Errors: ERR_LOSS_NAN, the strategy's. */
+ * Data without targets
+ * has no loss (NAN) and no accuracy: there is what the taker takes. Errors: ERR_LOSS_NAN, the
+ * strategy's. */
 int evaluate(const struct prepared *prepared, struct strategy *strategy, int64_t step,
              const struct evaluation_taker *taker, const volatile sig_atomic_t *stop,
              struct evaluation *ret_evaluation, bool *ret_stopped, struct err *err);

@@ -48,6 +48,12 @@ static bool predicts(const struct inference *inference)
     return inference->config->job->train.mode == MODE_PREDICT;
 }
 
+/* Else there is nothing to measure. */
+static bool has_targets(const struct inference *inference)
+{
+    return dataset_has_targets(inference->prepared.validation);
+}
+
 /* A step of a report is a batch. */
 static struct report report_of(const struct inference *inference, enum report_type type)
 {
@@ -89,20 +95,20 @@ static int take(void *context, const struct loader_batch *batch,
     int64_t n = batch->batch.n;
     inference->samples += n;
     inference->batches++;
-    if (result->predictions != NULL && inference->scores.n_classes > 0)
+    if (result->predictions != NULL && has_targets(inference) && inference->scores.n_classes > 0)
         scores_add(&inference->scores, model, n, result->outputs, batch->batch.targets,
                    result->predictions);
     if (inference->config->job->train.trace_shapes)
         trace_batch(inference->config, &inference->prepared, &batch->batch, result);
     struct report report = report_of(inference, REPORT_PROGRESS);
     double seconds = now() - inference->started;
-    report.loss = result->loss;
+    report.loss = has_targets(inference) ? result->loss : NAN;
     report.samples_per_second = (double)inference->samples / seconds;
     report.seconds_left =
         seconds / (double)inference->batches * (double)(inference->n_batches - inference->batches);
     send(inference, &report);
     int rc =
-        result->losses != NULL ? write_losses(inference, &batch->batch, result->losses, err) : 0;
+        inference->losses.fd >= 0 ? write_losses(inference, &batch->batch, result->losses, err) : 0;
     if (rc != 0 || !predicts(inference))
         return rc;
     return npy_write(&inference->outputs, result->outputs,
@@ -136,7 +142,7 @@ static int create_losses(struct inference *inference, struct err *err)
 {
     const struct shape sample = {.rank = 0};
     size_t most = (size_t)inference->prepared.eval_batches[0];
-    if (inference->config->job->loss.reduction != REDUCTION_NONE)
+    if (inference->config->job->loss.reduction != REDUCTION_NONE || !has_targets(inference))
         return 0;
     inference->sample_losses = malloc(most * sizeof *inference->sample_losses);
     if (inference->sample_losses == NULL)
@@ -236,7 +242,7 @@ static int finish(struct inference *inference, struct err *err)
         rc = predicts(inference)
                  ? place(inference, &inference->outputs, "outputs.npy", report.path, err)
                  : file_path(report.path, err, "%s/evaluation.json", inference->output.path);
-    if (rc == 0)
+    if (rc == 0 && has_targets(inference))
         rc = write_result(inference, err);
     if (rc != 0)
         return rc;

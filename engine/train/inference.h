@@ -3,7 +3,8 @@
  *
  * evaluate writes evaluation.json: samples, loss, and for a classifier accuracy, top-5 accuracy and
  * each class's accuracy; under reduction none also losses.npy: a loss a sample. predict writes
- * outputs.npy as well: the last layer's outputs, [samples, output shape].
+ * outputs.npy as well: the last layer's outputs, [samples, output shape]; of data without targets
+ * nothing else.
  */
 #ifndef ENGINE_TRAIN_INFERENCE_H
 #define ENGINE_TRAIN_INFERENCE_H

@@ -16,6 +16,7 @@ static int open_data(const struct job *job, struct prepared *prepared, struct er
         .target_dtype = model->target_dtype,
         .classes = model->classes,
         .ignored = model->ignored,
+        .predicting = job->train.mode == MODE_PREDICT,
         .training = true,
         .seed = (uint64_t)job->train.seed,
     };

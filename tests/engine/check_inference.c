@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/safetensors.h"
+#include "tests/engine/idx_files.h"
 #include "tests/engine/run_job.h"
 #include "tests/lib/checks.h"
 
@@ -131,6 +133,105 @@ START_TEST(weights_must_fit)
 }
 END_TEST
 
+/* Data that says no targets: the same outputs as beside targets, and nothing measured. */
+
+static const char bare_job[] =
+    "{'version': 1, 'model': {'input': {'shape': [2]}, 'init': {'weights': '%s/w.safetensors'},"
+    " 'layers': [{'type': 'Linear', 'name': 'fc', 'out_features': 3}]},"
+    " 'data': {'train': {'format': '%s', %s}}, 'loss': {'type': 'CrossEntropyLoss', 'reduction': "
+    "'none'},"
+    " 'train': {'mode': 'predict', 'batch_size': 4}}";
+
+static const struct {
+    const char *format, *bare, *targeted; /* %s stands for the folder */
+} bare_rows[] = {
+    {"idx", "'inputs': '%s/x.idx'", "'inputs': '%s/x.idx', 'targets': '%s/y.idx'"},
+    {"csv", "'path': '%s/bare.csv'", "'path': '%s/table.csv', 'target': 'y'"},
+    {"safetensors", "'path': '%s/data.safetensors', 'inputs': 'x'",
+     "'path': '%s/data.safetensors', 'inputs': 'x', 'targets': 'y'"},
+};
+
+enum { ROWS = 5 };
+
+static void write_tensors(const char *name, const struct safetensor *tensors, size_t n)
+{
+    struct err err = ERR_INIT;
+    ck_assert_msg(safetensors_write(place(name), tensors, n, NULL, &err) == 0, "%s", err.message);
+}
+
+static void make_bare_files(void)
+{
+    static const float weight[] = {1, -2, 3, 0.5f, -1, 0.25f}, bias[] = {0.5f, 0, -1};
+    static const uint8_t x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, y[] = {0, 1, 2, 1, 0};
+    const struct safetensor weights[] = {
+        {.name = "fc.bias",
+         .dtype = DTYPE_F32,
+         .shape = SHAPE(3),
+         .data = bias,
+         .bytes = sizeof bias},
+        {.name = "fc.weight",
+         .dtype = DTYPE_F32,
+         .shape = SHAPE(3, 2),
+         .data = weight,
+         .bytes = sizeof weight},
+    };
+    const struct safetensor data[] = {
+        {.name = "x", .dtype = DTYPE_U8, .shape = SHAPE(ROWS, 2), .data = x, .bytes = sizeof x},
+        {.name = "y", .dtype = DTYPE_U8, .shape = SHAPE(ROWS), .data = y, .bytes = sizeof y},
+    };
+    const uint32_t dim[] = {ROWS, 2};
+    uint8_t file[64];
+    char bare[128] = "a,b\n", table[128] = "a,y,b\n";
+    write_tensors("w.safetensors", weights, 2);
+    write_tensors("data.safetensors", data, 2);
+    idx_file("x.idx", file, idx_make(file, 8, 2, dim, x, sizeof x));
+    idx_file("y.idx", file, idx_make(file, 8, 1, dim, y, sizeof y));
+    for (int i = 0; i < ROWS; i++) {
+        sprintf(bare + strlen(bare), "%d,%d\n", x[2 * i], x[2 * i + 1]);
+        sprintf(table + strlen(table), "%d,%d,%d\n", x[2 * i], y[i], x[2 * i + 1]);
+    }
+    idx_file("bare.csv", bare, strlen(bare));
+    idx_file("table.csv", table, strlen(table));
+}
+
+static void predict_bare(const char *format, const char *source, int n_devices, const char *output)
+{
+    char text[1024], filled[512];
+    struct err err = ERR_INIT;
+    struct job *job = NULL;
+    const char *folder = checks_scratch();
+    snprintf(filled, sizeof filled, source, folder, folder);
+    snprintf(text, sizeof text, bare_job, folder, format, filled);
+    for (char *c = text; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    int rc = job_parse(text, strlen(text), &job, &err);
+    ck_assert_msg(rc == 0, "%s: %s", err.path, err.message);
+    run_job_parsed(job, output, n_devices, 0, &run);
+    ck_assert_msg(run.rc == 0, "%s: %s", run.err.path, run.err.message);
+    job_free(job);
+}
+
+START_TEST(predicts_without_targets)
+{
+    static const char *const measured[] = {"evaluation.json", "losses.npy"};
+    const char *bare = place("bare"), *targeted = place("targeted");
+    make_bare_files();
+    predict_bare(bare_rows[_i].format, bare_rows[_i].targeted, 1, targeted);
+    ck_assert(isfinite(run.done.validation_loss));
+    predict_bare(bare_rows[_i].format, bare_rows[_i].bare, 1, bare);
+    ck_assert(isnan(run.done.validation_loss) && isnan(run.progress.loss));
+    run_job_same_file(bare, targeted, "outputs.npy");
+    for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
+        size_t size;
+        free(run_job_contents(targeted, measured[i], &size));
+        ck_assert_uint_gt(size, 0);
+        free(run_job_contents(bare, measured[i], &size));
+        ck_assert_msg(size == 0, "%s without targets", measured[i]);
+    }
+    checks_scratch_remove();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("inference");
@@ -139,5 +240,6 @@ int main(void)
     tcase_add_test(tcase, predicts_in_the_order_of_the_samples);
     tcase_add_test(tcase, a_stop_leaves_no_half_of_the_outputs);
     tcase_add_test(tcase, weights_must_fit);
+    tcase_add_loop_test(tcase, predicts_without_targets, 0, sizeof bare_rows / sizeof bare_rows[0]);
     return checks_run(suite);
 }
