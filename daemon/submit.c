@@ -191,6 +191,8 @@ static int fill(struct daemon *daemon, struct submission *submission, const stru
         return err_set(err, ERR_NOMEM, "out of memory");
     submission->record = record;
     int rc = devlist_want(&job->parallel, &daemon->devices, &record->want, err);
+    if (rc == 0)
+        rc = job_check_devices(job, record->want.n, err);
     if (rc != 0)
         return rc;
     record->uid = submission->call->peer.uid;

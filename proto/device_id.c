@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/job_check.h"
 #include "proto/limits.h"
 
 static const char *const type_names[] = {[DEVICE_CPU] = "cpu", [DEVICE_CUDA] = "cuda"};
@@ -196,7 +197,9 @@ static int parse_list(const struct job_parallel *parallel, struct device_id *ret
     for (int64_t i = 0; i < parallel->n_devices; i++) {
         int rc = device_id_parse(parallel->devices[i], &ret_ids[i], err);
         if (rc != 0) {
-            snprintf(err->path, sizeof err->path, "/parallel/devices/%d", (int)i);
+            char path[JOB_DEVICE_PATH];
+            job_device_path(parallel, (size_t)i, path);
+            snprintf(err->path, sizeof err->path, "%s", path);
             return rc;
         }
     }
@@ -212,8 +215,8 @@ static int pick_list(struct choice *c, const struct job_parallel *parallel, stru
     int rc = parse_list(parallel, ids, err);
     for (int any = 0; rc == 0 && any <= 1; any++) {
         for (size_t i = 0; rc == 0 && i < n; i++) {
-            char path[48], there[48];
-            snprintf(path, sizeof path, "/parallel/devices/%zu", i);
+            char path[JOB_DEVICE_PATH], there[48];
+            job_device_path(parallel, i, path);
             if ((ids[i].index < 0) != (any == 1))
                 continue;
             at[i] = find_position(c, ids[i]);

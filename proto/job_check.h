@@ -22,6 +22,10 @@ int job_check(const struct job *job, struct err *err);
 int job_check_data(const struct job *job, struct err *err);
 /* Those about devices and stages, a part of job_check. */
 int job_check_parallel(const struct job *job, struct err *err);
+/* Where the document names device `index` of the list of all: a JSON Pointer. */
+enum { JOB_DEVICE_PATH = 80 };
+void job_device_path(const struct job_parallel *parallel, size_t index,
+                     char path[static JOB_DEVICE_PATH]);
 /* The layer of that name, else the first whose name begins with it before a dot; n_layers: none. */
 size_t job_find_layer(const struct job_model *model, const char *name);
 /* ERR_JOB_INVALID at `path`: no layer has the name. */

@@ -46,6 +46,14 @@ static void device_key(const struct job_parallel *parallel, size_t index, char k
         snprintf(key, KEY_TEXT, "devices/%zu", index);
 }
 
+void job_device_path(const struct job_parallel *parallel, size_t index,
+                     char path[static JOB_DEVICE_PATH])
+{
+    char key[KEY_TEXT];
+    device_key(parallel, index, key);
+    snprintf(path, JOB_DEVICE_PATH, "/parallel/%s", key);
+}
+
 /* Copies stages' devices into the list of all. */
 static int list_devices(struct job_parallel *parallel, size_t n, struct err *err)
 {

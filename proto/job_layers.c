@@ -273,7 +273,6 @@ static const struct field rnn_rows[] = {
     {0},
 };
 
-
 static const struct choice layers[] = {
     {"Linear", LAYER_LINEAR, linear_rows, NULL},
     {"Conv2d", LAYER_CONV2D, conv2d_rows, NULL},

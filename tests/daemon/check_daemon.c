@@ -262,6 +262,12 @@ START_TEST(refused_submissions)
     ck_assert_ptr_nonnull(
         strstr(client_error(&box, &client, "job.submit", params, "job.invalid"), "model"));
     params = submission(1);
+    json_object_set_new(
+        json_object_get(params, "job"), "parallel",
+        json_pack("{s:s, s:s, s:i}", "mode", "stages", "devices", "all", "replicas", 3));
+    ck_assert_ptr_nonnull(strstr(client_error(&box, &client, "job.submit", params, "job.invalid"),
+                                 "found 3 replicas of 4 devices"));
+    params = submission(1);
     json_object_set_new(params, "wdc", json_string("/"));
     client_error(&box, &client, "job.submit", params, "rpc.params");
     json_t *result = client_result(&box, &client, "job.list", NULL);

@@ -194,6 +194,22 @@ START_TEST(jobs_pick_devices)
 }
 END_TEST
 
+/* What a stage names is missing there, not in the list that was made of it. */
+START_TEST(stages_are_named_in_errors)
+{
+    static const enum device_type types[] = {C, C};
+    char *list[] = {"cpu:0", "cpu:1", "cpu:9"};
+    struct job_stage stages[] = {{"a", list, 1}, {"b", list + 1, 2}};
+    struct job_parallel parallel = {
+        .n_devices = 3, .devices = list, .stages = stages, .n_stages = 2};
+    int index[LIMIT_DEVICES];
+    size_t n;
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(device_resolve(&parallel, types, 2, index, &n, &err), ERR_DEVICE_UNKNOWN);
+    ck_assert_str_eq(err.path, "/parallel/stages/1/devices/1");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("proto/device_id");
@@ -202,5 +218,6 @@ int main(void)
     tcase_add_loop_test(tcase, variable_shows_devices, 0, sizeof visible / sizeof visible[0]);
     tcase_add_test(tcase, no_devices_at_all);
     tcase_add_loop_test(tcase, jobs_pick_devices, 0, sizeof picks / sizeof picks[0]);
+    tcase_add_test(tcase, stages_are_named_in_errors);
     return checks_run(suite);
 }
