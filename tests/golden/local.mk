@@ -102,13 +102,13 @@ EXTRA_DIST += tests/golden/generate_observe.py tests/golden/observe.json
 # Every op; generate_ops.py makes the file.
 check_PROGRAMS += tests/golden/check_ops
 TESTS += tests/golden/check_ops
-tests_golden_check_ops_SOURCES = tests/golden/check_ops.c $(KERNEL_TEST) tests/engine/kernel_full.c $(GOLDEN_SOURCES)
+tests_golden_check_ops_SOURCES = tests/golden/check_ops.c $(KERNEL_TEST) tests/engine/low_off.c $(GOLDEN_SOURCES)
 tests_golden_check_ops_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_golden_check_ops_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_golden_check_ops_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/golden/check_ops_bf16
 TESTS += tests/golden/check_ops_bf16
-tests_golden_check_ops_bf16_SOURCES = tests/golden/check_ops.c $(KERNEL_TEST) tests/engine/kernel_low.c $(GOLDEN_SOURCES)
+tests_golden_check_ops_bf16_SOURCES = tests/golden/check_ops.c $(KERNEL_TEST) tests/engine/low_on.c $(GOLDEN_SOURCES)
 tests_golden_check_ops_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_golden_check_ops_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_golden_check_ops_bf16_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
