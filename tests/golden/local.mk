@@ -91,6 +91,14 @@ tests_golden_check_mnist_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_curves.py tests/golden/README.md tests/golden/curves.json tests/golden/mnist.json \
 	tests/golden/curves-mnist-images.gz tests/golden/curves-mnist-labels.gz tests/golden/curves-digits.csv.gz tests/golden/curves-text.txt
 
+# PyTorch's own case of a recurrent DataParallel; generate_bilstm.py makes the file.
+check_PROGRAMS += tests/golden/check_bilstm
+TESTS += tests/golden/check_bilstm
+tests_golden_check_bilstm_SOURCES = tests/golden/check_bilstm.c $(GOLDEN_SOURCES) tests/engine/idx_files.c tests/engine/idx_files.h
+tests_golden_check_bilstm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_golden_check_bilstm_LDADD = $(ENGINE_TEST_LIBS)
+EXTRA_DIST += tests/golden/generate_bilstm.py tests/golden/bilstm.json
+
 # What is seen of each replica; generate_observe.py makes the file.
 check_PROGRAMS += tests/golden/check_observe
 TESTS += tests/golden/check_observe
