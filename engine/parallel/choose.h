@@ -11,8 +11,9 @@
 #include "proto/job.h"
 
 /* Of a job that runs on `n_devices`, each with so many bytes of memory. Sets `split`,
- * `devices` where it is "all", and `microbatches`: 1 where a BatchNorm is trained, unless the document says "auto". Nothing where
- * the mode is another. Errors: model_build's, graph_build's, balance_find's, ERR_NOMEM. */
+ * `devices` where it is "all", and `microbatches`: 1 where a BatchNorm is trained, unless the
+ * document says "auto". Nothing where the mode is another. Errors: model_build's, graph_build's,
+ * balance_find's, ERR_NOMEM. */
 int choose_stages(struct job *job, size_t n_devices, int64_t memory_bytes, struct err *err);
 
 #endif

@@ -9,6 +9,8 @@ engine_libengine_a_SOURCES += \
 	%D%/crew.h \
 	%D%/estimate.c \
 	%D%/estimate.h \
+	%D%/host_room.c \
+	%D%/host_room.h \
 	%D%/longest.c \
 	%D%/longest.h \
 	%D%/memory.c \

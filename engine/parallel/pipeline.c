@@ -156,7 +156,7 @@ static int add_batch(struct pipeline *pipeline, int64_t n, bool training, enum s
     for (int d = 0; rc == 0 && d < pipeline->config->n_devices; d++) {
         rc = add_microbatches(pipeline, d, n, training, part, err);
         if (rc == 0 && training && step_part_ends(part))
-            rc = add_graph(pipeline, d, 0, true, STEP_LAST, err);
+            rc = add_graph(pipeline, d, 0, true, STEP_END, err);
     }
     return rc;
 }

@@ -11,7 +11,7 @@
 #include "engine/plan/plan.h"
 
 /* A stage's graph of one number of rows. Without rows, STEP_FIRST makes all gradients zero, for a
- * worker that has no rows of a window's first micro-batch; STEP_LAST ends a window: reduction,
+ * worker that has no rows of a window's first micro-batch; STEP_END ends a window: reduction,
  * clipping, update. */
 struct pipeline_graph {
     struct graph *graph;

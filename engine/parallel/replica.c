@@ -128,11 +128,11 @@ static int read_outputs(struct replica *replica, const struct plan *plan, void *
 {
     const struct model *model = replica->config->model;
     size_t terms = (size_t)(n * model->loss_terms);
-    int rc = read_buffer(replica, base, &plan->prediction, outputs->predictions,
-                         terms * sizeof *outputs->predictions, err);
-    if (rc != 0 || outputs->outputs == NULL)
+    int rc = read_buffer(replica, base, &plan->prediction, outputs->samples.predictions,
+                         terms * sizeof *outputs->samples.predictions, err);
+    if (rc != 0 || outputs->samples.outputs == NULL)
         return rc;
-    return read_buffer(replica, base, &plan->output, outputs->outputs,
+    return read_buffer(replica, base, &plan->output, outputs->samples.outputs,
                        (size_t)n * tensor_bytes(&model->output, DTYPE_F32), err);
 }
 
@@ -175,7 +175,8 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
     if (rc == 0)
         rc = executor_run(program->executor, &run, err);
     if (rc == 0)
-        rc = read_loss(replica, program->plan, base, chunk->batch.n, outputs->losses, &loss, err);
+        rc = read_loss(replica, program->plan, base, chunk->batch.n, outputs->samples.losses, &loss,
+                       err);
     if (rc == 0 && !chunk->key.training)
         rc = read_outputs(replica, program->plan, base, chunk->batch.n, outputs, err);
     if (rc == 0 && chunk->key.training)

@@ -4,6 +4,7 @@
 #define ENGINE_PARALLEL_REPLICA_H
 
 #include "engine/exec/executor.h"
+#include "engine/parallel/host_room.h"
 #include "engine/parallel/memory.h"
 #include "engine/parallel/shapes.h"
 
@@ -34,10 +35,8 @@ struct chunk {
 int replica_open(struct replica *replica, struct err *err);
 void replica_close(struct replica *replica); /* half-open and zeroed ones too */
 
-struct replica_outputs {  /* where the host wants them */
-    double *losses;       /* of each sample, summed; under reduction none, else NULL */
-    int64_t *predictions; /* an evaluation's class numbers, as many as targets, if there are some */
-    float *outputs;       /* an evaluation's, of the last layer; NULL: not wanted */
+struct replica_outputs {                   /* where the host wants them */
+    struct host_samples samples;           /* an evaluation's */
     double (*statistics)[STATISTIC_COUNT]; /* a training's, by model->recorded */
 };
 

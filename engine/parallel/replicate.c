@@ -16,6 +16,7 @@
 #include "engine/graph/op.h"
 #include "engine/parallel/chunk.h"
 #include "engine/parallel/crew.h"
+#include "engine/parallel/host_room.h"
 #include "engine/parallel/longest.h"
 #include "engine/parallel/replica.h"
 #include "engine/parallel/rows.h"
@@ -42,10 +43,7 @@ struct replicate {
     struct variable_map map;
     struct comm *comm; /* NULL with one device and no shards */
     struct crew *crew;
-    int64_t *predictions;
-    double *losses;                        /* NULL: none of single samples */
-    float *outputs;                        /* NULL: not kept */
-    void *buffer;                          /* room for any one of the model's buffers */
+    struct host_room room;
     bool buffers_differ;                   /* between the replicas, since a training step */
     double (*statistics)[STATISTIC_COUNT]; /* by device, then by model->recorded */
     struct strategy_record *records;       /* the same, gathered */
@@ -158,27 +156,6 @@ static int write_task(void *context, int rank, struct err *err)
                          replicate->write_from, err);
 }
 
-static int64_t largest_batch(const int64_t *batches, size_t n)
-{
-    int64_t largest = 0;
-    for (size_t i = 0; i < n; i++)
-        if (batches[i] > largest)
-            largest = batches[i];
-    return largest;
-}
-
-static size_t largest_buffer(const struct model *model)
-{
-    size_t largest = 0;
-    for (size_t i = 0; i < model->n_variables; i++) {
-        const struct variable *v = &model->variables[i];
-        size_t bytes = (size_t)shape_count(&v->shape) * dtype_size(v->dtype);
-        if (v->kind == VARIABLE_BUFFER && bytes > largest)
-            largest = bytes;
-    }
-    return largest;
-}
-
 static int build_map(const struct strategy_config *config, struct arena *arena,
                      struct variable_map *ret_map, struct err *err)
 {
@@ -192,26 +169,15 @@ static int build_map(const struct strategy_config *config, struct arena *arena,
 static int open_host(struct replicate *replicate, struct err *err)
 {
     const struct strategy_config *config = &replicate->config;
-    int64_t most = largest_batch(config->eval_batches, config->n_eval_batches);
     replicate->arena = arena_new();
-    replicate->predictions =
-        calloc((size_t)(most * config->model->loss_terms) + 1, sizeof *replicate->predictions);
-    replicate->buffer = malloc(largest_buffer(config->model) + 1);
-    if (config->keep_outputs)
-        replicate->outputs =
-            calloc((size_t)(most * shape_count(&config->model->output)), sizeof(float));
-    bool none = config->model->job->loss.reduction == REDUCTION_NONE;
-    if (none)
-        replicate->losses = calloc((size_t)most + 1, sizeof *replicate->losses);
     size_t most_records = (size_t)(config->model->n_recorded * config->n_devices);
     replicate->statistics = calloc(most_records + 1, sizeof *replicate->statistics);
     replicate->records = calloc(most_records + 1, sizeof *replicate->records);
-    if (replicate->arena == NULL || replicate->predictions == NULL || replicate->buffer == NULL ||
-        (config->keep_outputs && replicate->outputs == NULL) ||
-        (none && replicate->losses == NULL) || replicate->statistics == NULL ||
-        replicate->records == NULL)
+    if (replicate->arena == NULL || replicate->statistics == NULL || replicate->records == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
-    int rc = build_map(config, replicate->arena, &replicate->map, err);
+    int rc = host_room_open(config, &replicate->room, err);
+    if (rc == 0)
+        rc = build_map(config, replicate->arena, &replicate->map, err);
     if (rc == 0)
         rc = shapes_build(config, &replicate->shapes, err);
     if (rc == 0 && (config->n_devices > 1 || has_shards(replicate)))
@@ -253,10 +219,7 @@ static void replicate_close(struct strategy *strategy)
     comm_free(replicate->comm);
     shapes_done(&replicate->shapes);
     arena_free(replicate->arena);
-    free(replicate->predictions);
-    free(replicate->outputs);
-    free(replicate->losses);
-    free(replicate->buffer);
+    host_room_done(&replicate->room);
     free(replicate->statistics);
     free(replicate->records);
     free(replicate);
@@ -301,11 +264,7 @@ static void scatter(struct replicate *replicate, const struct batch *batch, cons
         chunk->step = *step;
         chunk->step.first_sample += first;
         chunk->batch = rows_of(model, batch, first, sizes[p]);
-        part->outputs.predictions = replicate->predictions + first * model->loss_terms;
-        if (replicate->losses != NULL)
-            part->outputs.losses = replicate->losses + first;
-        if (replicate->outputs != NULL)
-            part->outputs.outputs = replicate->outputs + first * shape_count(&model->output);
+        part->outputs.samples = host_room_samples(&replicate->room, model, first);
         first += sizes[p];
     }
     for (int r = 0; r < config->n_devices; r++)
@@ -399,9 +358,9 @@ static int broadcast_buffers(struct replicate *replicate, struct err *err)
     for (size_t i = 0; i < model->n_variables; i++) {
         if (model->variables[i].kind != VARIABLE_BUFFER)
             continue;
-        int rc = replicate_read(&replicate->strategy, (int)i, replicate->buffer, err);
+        int rc = replicate_read(&replicate->strategy, (int)i, replicate->room.buffer, err);
         if (rc == 0)
-            rc = replicate_write(&replicate->strategy, (int)i, replicate->buffer, err);
+            rc = replicate_write(&replicate->strategy, (int)i, replicate->room.buffer, err);
         if (rc != 0)
             return rc;
     }
@@ -432,10 +391,7 @@ static int replicate_evaluate(struct strategy *strategy, const struct batch *bat
     if (rc != 0)
         return rc;
     gather(replicate, step, ret_result);
-    if (predicts(replicate))
-        ret_result->predictions = replicate->predictions;
-    ret_result->outputs = replicate->outputs;
-    ret_result->losses = replicate->losses;
+    host_room_show(&replicate->room, predicts(replicate), ret_result);
     return 0;
 }
 

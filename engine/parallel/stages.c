@@ -79,50 +79,13 @@ static int sum_over_stages(struct collective *self, double *value, struct err *e
     return sum->all->sum(sum->all, value, err);
 }
 
-static int64_t largest_batch(const struct strategy_config *config)
-{
-    int64_t largest = 0;
-    for (size_t i = 0; i < config->n_eval_batches; i++)
-        if (config->eval_batches[i] > largest)
-            largest = config->eval_batches[i];
-    return largest;
-}
-
-static size_t largest_buffer(const struct model *model)
-{
-    size_t largest = 0;
-    for (size_t i = 0; i < model->n_variables; i++) {
-        const struct variable *v = &model->variables[i];
-        size_t bytes = (size_t)shape_count(&v->shape) * dtype_size(v->dtype);
-        if (v->kind == VARIABLE_BUFFER && bytes > largest)
-            largest = bytes;
-    }
-    return largest;
-}
-
-static int open_room(struct stages *stages, struct err *err)
-{
-    const struct strategy_config *config = &stages->config;
-    int64_t most = largest_batch(config);
-    stages->predictions =
-        calloc((size_t)(most * config->model->loss_terms) + 1, sizeof *stages->predictions);
-    stages->buffer = malloc(largest_buffer(config->model) + 1);
-    if (config->keep_outputs)
-        stages->outputs =
-            calloc((size_t)(most * shape_count(&config->model->output)) + 1, sizeof(float));
-    if (stages->predictions == NULL || stages->buffer == NULL ||
-        (config->keep_outputs && stages->outputs == NULL))
-        return err_set(err, ERR_NOMEM, "out of memory");
-    return 0;
-}
-
 static int open_host(struct stages *stages, struct err *err)
 {
     const struct strategy_config *config = &stages->config;
     const struct placement *placement = &stages->pipeline.placement;
     int rc = pipeline_build(config, &stages->pipeline, err);
     if (rc == 0)
-        rc = open_room(stages, err);
+        rc = host_room_open(config, &stages->room, err);
     if (rc == 0)
         rc = progress_new(stages_counters(config->n_devices), &stages->progress, err);
     if (rc == 0 && placement->split.n_stages > 1)
@@ -169,9 +132,7 @@ static void stages_close(struct strategy *strategy)
     comm_free(stages->all);
     progress_free(stages->progress);
     pipeline_done(&stages->pipeline);
-    free(stages->predictions);
-    free(stages->outputs);
-    free(stages->buffer);
+    host_room_done(&stages->room);
     free(stages);
 }
 
@@ -281,9 +242,9 @@ static int broadcast_buffers(struct stages *stages, struct err *err)
         if (model->variables[i].kind != VARIABLE_BUFFER ||
             stages->replicas[split_stage(split, layer)] == NULL)
             continue;
-        int rc = stages_read(&stages->strategy, (int)i, stages->buffer, err);
+        int rc = stages_read(&stages->strategy, (int)i, stages->room.buffer, err);
         if (rc == 0)
-            rc = stages_write(&stages->strategy, (int)i, stages->buffer, err);
+            rc = stages_write(&stages->strategy, (int)i, stages->room.buffer, err);
         if (rc != 0)
             return rc;
     }
@@ -311,9 +272,7 @@ static int stages_evaluate(struct strategy *strategy, const struct batch *batch,
     if (rc != 0)
         return rc;
     gather(stages, ret_result);
-    if (predicts(stages))
-        ret_result->predictions = stages->predictions;
-    ret_result->outputs = stages->outputs;
+    host_room_show(&stages->room, predicts(stages), ret_result);
     return 0;
 }
 

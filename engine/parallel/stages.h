@@ -4,6 +4,7 @@
 
 #include "engine/comm/comm.h"
 #include "engine/parallel/crew.h"
+#include "engine/parallel/host_room.h"
 #include "engine/parallel/progress.h"
 #include "engine/parallel/station.h"
 #include "engine/parallel/strategy_def.h"
@@ -34,9 +35,7 @@ struct stages {
     struct comm *all;                     /* NULL with one stage */
     struct comm *replicas[LIMIT_DEVICES]; /* by stage; NULL: it has one device */
     struct crew *crew;
-    int64_t *predictions;
-    float *outputs;      /* NULL: not kept */
-    void *buffer;        /* room for any one of the model's buffers */
+    struct host_room room;
     bool buffers_differ; /* between devices of a stage, since a training step */
     int variable;        /* that read and write are about */
     void *read_to;

@@ -201,6 +201,22 @@ static int read_buffer(struct runner *runner, const struct plan_buffer *buffer, 
                                                 station_buffer(station, buffer, i), bytes, err);
 }
 
+/* The sum of its samples' losses; each one's where they are wanted. */
+static int read_loss(struct runner *runner, const struct plan *plan, int i, int64_t n,
+                     double *losses, struct err *err)
+{
+    double loss = 0;
+    if (losses == NULL) {
+        int rc = read_buffer(runner, &plan->loss, i, &loss, sizeof loss, err);
+        runner->loss_sum += loss;
+        return rc;
+    }
+    int rc = read_buffer(runner, &plan->loss, i, losses, (size_t)n * sizeof *losses, err);
+    for (int64_t k = 0; rc == 0 && k < n; k++)
+        runner->loss_sum += losses[k];
+    return rc;
+}
+
 /* What the last stage makes for the host. */
 static int read_results(struct runner *runner, int i, struct err *err)
 {
@@ -208,17 +224,18 @@ static int read_results(struct runner *runner, int i, struct err *err)
     const struct model *model = stages->config.model;
     const struct plan *plan = program_at(runner, i)->plan;
     struct microbatch_rows mine = rows_at(runner, i);
-    size_t terms = (size_t)model->loss_terms, outputs = (size_t)shape_count(&model->output);
-    size_t first = (size_t)mine.first, n = (size_t)mine.n;
-    double loss = 0;
-    int rc = read_buffer(runner, &plan->loss, i, &loss, sizeof loss, err);
-    runner->loss_sum += loss;
-    if (rc == 0 && !stages->training)
-        rc = read_buffer(runner, &plan->prediction, i, stages->predictions + first * terms,
-                         n * terms * sizeof *stages->predictions, err);
-    if (rc == 0 && stages->outputs != NULL)
-        rc = read_buffer(runner, &plan->output, i, stages->outputs + first * outputs,
-                         n * outputs * sizeof *stages->outputs, err);
+    if (plan->loss.space == SPACE_NONE)
+        return 0;
+    struct host_samples to = host_room_samples(&stages->room, model, mine.first);
+    size_t n = (size_t)mine.n;
+    int rc = read_loss(runner, plan, i, mine.n, stages->training ? NULL : to.losses, err);
+    if (rc != 0 || stages->training)
+        return rc;
+    rc = read_buffer(runner, &plan->prediction, i, to.predictions,
+                     n * (size_t)model->loss_terms * sizeof *to.predictions, err);
+    if (rc == 0 && to.outputs != NULL)
+        rc = read_buffer(runner, &plan->output, i, to.outputs,
+                         n * (size_t)shape_count(&model->output) * sizeof *to.outputs, err);
     return rc;
 }
 
@@ -316,5 +333,5 @@ int stages_run(void *context, int device, struct err *err)
     if (!stages->training || !step_part_ends(stages->part))
         return 0;
     rc = wait_for_all(stages, err);
-    return rc != 0 ? rc : run_whole(runner, STEP_LAST, err);
+    return rc != 0 ? rc : run_whole(runner, STEP_END, err);
 }

@@ -12,6 +12,13 @@ static const struct strategy_def *chosen(const struct strategy_config *config)
     return strategies[config->model->job->parallel.mode];
 }
 
+size_t strategy_bytes(const struct strategy_memory *memory)
+{
+    return memory->variable_bytes + memory->arena_bytes + memory->input_bytes +
+           (size_t)memory->slots * memory->slot_bytes +
+           (size_t)memory->outboxes * memory->outbox_bytes;
+}
+
 int strategy_plan(const struct strategy_config *config, struct strategy_memory *ret_memory,
                   double *ret_flops, struct err *err)
 {

@@ -69,6 +69,9 @@ struct strategy_result {
     size_t n_records;
 };
 
+/* All of them. */
+size_t strategy_bytes(const struct strategy_memory *memory);
+
 /* Plans without touching a device: what strategy_open would allocate, a row a device, and a
  * training step's FLOPs. */
 int strategy_plan(const struct strategy_config *config, struct strategy_memory *ret_memory,

@@ -73,11 +73,6 @@ static size_t held_bytes(const struct strategy_memory *memory)
            (size_t)memory->outboxes * memory->outbox_bytes;
 }
 
-static size_t peak_bytes(const struct strategy_memory *memory)
-{
-    return memory->variable_bytes + memory->arena_bytes + memory->input_bytes + held_bytes(memory);
-}
-
 static json_t *device_json(const struct result *result, int i)
 {
     const struct strategy_memory *memory = &result->plan.devices[i];
@@ -86,7 +81,7 @@ static json_t *device_json(const struct result *result, int i)
                      "state_bytes", (json_int_t)memory->variable_bytes, "arena_bytes",
                      (json_int_t)memory->arena_bytes, "input_bytes",
                      (json_int_t)memory->input_bytes, "held_bytes", (json_int_t)held_bytes(memory),
-                     "peak_bytes", (json_int_t)peak_bytes(memory));
+                     "peak_bytes", (json_int_t)strategy_bytes(memory));
 }
 
 /* Every device has every layer, unless there are stages. */
@@ -173,7 +168,7 @@ static void print_text(const struct result *result)
         const struct strategy_memory *memory = &plan->devices[i];
         printf("%-8s %8lld %12.2f %12.2f %12.2f %12.2f %12.2f\n", result->setup->devices[i].name,
                (long long)memory->samples, mib(memory->variable_bytes), mib(memory->arena_bytes),
-               mib(memory->input_bytes), mib(held_bytes(memory)), mib(peak_bytes(memory)));
+               mib(memory->input_bytes), mib(held_bytes(memory)), mib(strategy_bytes(memory)));
     }
     if (result->stages.table != NULL)
         stages_plan_print(&result->stages);

@@ -201,27 +201,72 @@ static const struct stages_network normed = {
     .split = {"r", "m", "e"},
 };
 
-/* BatchNorm sees each micro-batch by itself, in order, as when a batch is split by hand. */
-START_TEST(batch_norm_is_of_the_micro_batch)
+/* Every micro-batch goes one power iteration on. */
+static const struct stages_network spectral = {
+    .name = "spectral",
+    .input = "[6]",
+    .layers = "{'type': 'Linear', 'name': 'a', 'out_features': 8, 'spectral_norm': true},"
+              "{'type': 'Tanh', 'name': 'r'},"
+              "{'type': 'Linear', 'name': 'b', 'out_features': 8, 'spectral_norm': true},"
+              "{'type': 'ReLU', 'name': 's'},"
+              "{'type': 'Linear', 'name': 'c', 'out_features': 8, 'spectral_norm': true},"
+              "{'type': 'Linear', 'name': 'e', 'out_features': 5}",
+    .split = {"b", "s", "c"},
+};
+
+/* Their forward passes change them, micro-batch by micro-batch, in order, as when a batch is split
+ * by hand. */
+static void check_buffers(const struct stages_network *network, int stages, const char *schedule)
 {
     static struct stages_case one, many;
     struct stages_config config = {
         .n_devices = 1, .sizes = window_sizes, .n_sizes = 3, .windows = true};
-    const struct spread spread = {2 + _i % 3, 1, "'split_size': 5", 0};
+    const struct spread spread = {stages, 1, "'split_size': 5", 0};
     static const int64_t whole[] = {STAGES_BATCH};
-    stages_case_open(&one, &normed, &config);
+    stages_case_open(&one, network, &config);
     config = (struct stages_config){
-        .parallel = parallel_text(&normed, &spread, schedules[1 + _i / 3]),
+        .parallel = parallel_text(network, &spread, schedule),
         .n_devices = spread.stages,
         .sizes = whole,
         .n_sizes = 1,
     };
-    stages_case_open(&many, &normed, &config);
+    stages_case_open(&many, network, &config);
     for (int64_t number = 1; number <= STEPS; number++) {
         train_window(&one, number);
         stages_case_train(&many, STAGES_BATCH, number);
     }
     stages_case_same(&many, &one, PARAMETERS | BUFFERS, 1e-6);
+    stages_case_close(&many);
+    stages_case_close(&one);
+}
+
+START_TEST(buffers_follow_the_micro_batches)
+{
+    check_buffers(&normed, 2 + _i % 3, schedules[1 + _i / 3]);
+    check_buffers(&spectral, 2 + _i % 3, schedules[1 + _i / 3]);
+}
+END_TEST
+
+/* What crosses stages is not rounded on its way, which one device does. */
+START_TEST(equals_one_device_in_bf16)
+{
+    static struct stages_case one, many;
+    struct err err = ERR_INIT;
+    if (backend_cpu.check_precision(PRECISION_BF16, &err) != 0)
+        return;
+    struct stages_network network = stages_networks[_i];
+    network.more = "'loss': {'type': 'CrossEntropyLoss'}, 'optimizer': {'type': 'SGD', 'lr': 0.1},"
+                   "'train': {'epochs': 1, 'batch_size': 4, 'precision': 'bf16'}";
+    const struct spread spread = {4, 1, "'split_size': 4", 13};
+    struct stages_config config = {.n_devices = 1};
+    stages_case_open(&one, &network, &config);
+    config.parallel = parallel_text(&network, &spread, "zero_bubble");
+    config.n_devices = 4;
+    stages_case_open(&many, &network, &config);
+    struct strategy_result a = stages_case_train(&one, STAGES_BATCH, 1);
+    struct strategy_result b = stages_case_train(&many, STAGES_BATCH, 1);
+    ck_assert_double_eq_tol(b.loss, a.loss, 1e-3 * a.loss);
+    stages_case_same(&many, &one, PARAMETERS, 1e-3);
     stages_case_close(&many);
     stages_case_close(&one);
 }
@@ -344,6 +389,33 @@ START_TEST(too_little_memory_is_named)
 }
 END_TEST
 
+/* The plan is what the strategy takes, to the byte. */
+START_TEST(plans_what_it_takes)
+{
+    static struct stages_case c;
+    const struct stages_network *network = &stages_networks[1 + _i];
+    const struct spread spread = {3, 2, "'split_size': 2", 0};
+    const struct stages_config config = {
+        .parallel = parallel_text(network, &spread, "zero_bubble"),
+        .n_devices = 6,
+        .backend = &backend_shaky,
+    };
+    struct strategy_memory memory[STAGES_DEVICES];
+    struct err err = ERR_INIT;
+    double flops;
+    stages_case_open(&c, network, &config);
+    struct strategy_config strategy = stages_case_config(c.model, &config);
+    ck_assert_msg(strategy_plan(&strategy, memory, &flops, &err) == 0, "%s", err.message);
+    ck_assert_double_gt(flops, 0);
+    for (int d = 0; d < config.n_devices; d++) {
+        ck_assert_int_eq(memory[d].samples, 2);
+        ck_assert_uint_eq(strategy_bytes(&memory[d]), shaky_allocated(stages_devices[d].name));
+    }
+    stages_case_close(&c);
+    ck_assert_uint_eq(shaky_allocated("cpu:0"), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stages");
@@ -352,8 +424,10 @@ int main(void)
     tcase_add_loop_test(tcase, clips_over_all_stages, 0, stages_n_networks);
     tcase_add_loop_test(tcase, a_stage_may_have_several_devices, 0, stages_n_networks);
     tcase_add_loop_test(tcase, accumulates_batches, 0, stages_n_networks);
-    tcase_add_loop_test(tcase, batch_norm_is_of_the_micro_batch, 0, 3 * (N_SCHEDULES - 1));
+    tcase_add_loop_test(tcase, buffers_follow_the_micro_batches, 0, 3 * (N_SCHEDULES - 1));
+    tcase_add_loop_test(tcase, equals_one_device_in_bf16, 0, 3);
     tcase_add_test(tcase, evaluates_with_the_first_pipelines_buffers);
+    tcase_add_loop_test(tcase, plans_what_it_takes, 0, 3);
     tcase = checks_case(suite, "time", 120);
     tcase_add_loop_test(tcase, delays_change_no_bit, 0, 2 * (N_SCHEDULES - 1));
     tcase_add_loop_test(tcase, a_failure_stops_all, 0, N_FAILURES);

@@ -18,6 +18,7 @@ static atomic_uint most_us, turn;
 static const char *fail_device, *fail_op, *poor_device;
 static atomic_long runs_left;
 static size_t poor_bytes;
+static atomic_size_t allocated[10];      /* by device */
 static _Thread_local const char *opened; /* the name of this thread's device */
 
 void shaky_delay(unsigned us)
@@ -128,15 +129,27 @@ static int shaky_check_precision(enum precision precision, struct err *err)
     return backend_cpu.check_precision(precision, err);
 }
 
+static atomic_size_t *bytes_of(const char *device)
+{
+    return &allocated[device[strlen(device) - 1] - '0'];
+}
+
+size_t shaky_allocated(const char *device)
+{
+    return *bytes_of(device);
+}
+
 static void *shaky_alloc(struct device *device, size_t bytes)
 {
     if (poor_device != NULL && strcmp(opened, poor_device) == 0 && bytes > poor_bytes)
         return NULL;
+    *bytes_of(opened) += bytes;
     return backend_cpu.alloc(device, bytes);
 }
 
 static void shaky_free(struct device *device, void *memory, size_t bytes)
 {
+    *bytes_of(opened) -= bytes;
     backend_cpu.free(device, memory, bytes);
 }
 

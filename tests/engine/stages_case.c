@@ -73,6 +73,17 @@ const struct stages_network stages_networks[] = {
                "{'type': 'Linear', 'name': 'c', 'out_features': 8},"
                "{'type': 'Linear', 'name': 'e', 'out_features': 5}], 'freeze': ['a', 'c'",
      .split = {"b", "c", "e"}},
+    {.name = "recomputed",
+     .input = "[6]",
+     .layers = "{'type': 'Linear', 'name': 'a', 'out_features': 8}, {'type': 'Tanh', 'name': 'r'},"
+               "{'type': 'Dropout', 'name': 'd', 'p': 0.4},"
+               "{'type': 'Linear', 'name': 'b', 'out_features': 8}, {'type': 'GELU', 'name': 's'},"
+               "{'type': 'Linear', 'name': 'c', 'out_features': 8}, {'type': 'Tanh', 'name': 't'},"
+               "{'type': 'Add', 'name': 'x', 'inputs': ['t', 'r']},"
+               "{'type': 'Linear', 'name': 'e', 'out_features': 5}",
+     .split = {"d", "c", "x"},
+     .more = "'loss': {'type': 'CrossEntropyLoss'}, 'optimizer': {'type': 'SGD', 'lr': 0.1},"
+             "'train': {'epochs': 1, 'batch_size': 4, 'checkpoint_activations': ['d', 's', 't']}"},
     /* A gradient of nearly nothing does not count as one: eps is larger than Adam's own. */
     {.name = "adam",
      .input = "[6]",
