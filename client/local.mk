@@ -12,6 +12,7 @@ client_libclient_a_SOURCES = \
 	client/cmd_list.c \
 	client/cmd_logs.c \
 	client/cmd_model.c \
+	client/cmd_plot.c \
 	client/cmd_show.c \
 	client/cmd_submit.c \
 	client/cmd_wait.c \
@@ -23,6 +24,7 @@ client_libclient_a_SOURCES = \
 	client/follow.c client/follow.h \
 	client/follow_view.c client/follow_view.h \
 	client/locate.c client/locate.h \
+	client/metrics.c client/metrics.h \
 	client/plan.c client/plan.h \
 	client/record.c client/record.h \
 	client/render/bar.c client/render/bar.h \

@@ -279,8 +279,8 @@ static void end_curve(struct drawing *drawing, struct curve *curve, const struct
 {
     if (curve->n > 1)
         drawing->canvas->def->line(drawing->canvas, curve->points, curve->n, pen);
-    else if (curve->n == 1)
-        drawing->canvas->def->disc(drawing->canvas, curve->points[0], pen->width, pen->color);
+    else if (curve->n == 1 && drawing->chart->kind != CHART_DOTTED)
+        drawing->canvas->def->disc(drawing->canvas, curve->points[0], 3, pen->color);
     curve->n = 0;
 }
 

@@ -49,3 +49,9 @@ tests_client_check_chart_SOURCES = tests/client/check_chart.c
 tests_client_check_chart_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_client_check_chart_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_client_check_chart_LDADD = tests/lib/liboom.a $(CLIENT_LIBS) $(PNG_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/client/check_plot
+TESTS += tests/client/check_plot
+tests_client_check_plot_SOURCES = tests/client/check_plot.c
+tests_client_check_plot_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_client_check_plot_LDADD = tests/client/libpeer.a $(TEST_LIBS) $(JANSSON_LIBS)
