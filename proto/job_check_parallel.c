@@ -247,6 +247,22 @@ int job_check_devices(const struct job *job, size_t n, struct err *err)
     return 0;
 }
 
+/* What is as long as the longest of a micro-batch could not follow another's. */
+static int check_lengths(const struct job *job, struct err *err)
+{
+    char path[64];
+    for (size_t i = 0; i < job->model.n_layers; i++) {
+        const struct job_layer *layer = &job->model.layers[i];
+        bool recurrent =
+            layer->type == LAYER_LSTM || layer->type == LAYER_GRU || layer->type == LAYER_RNN;
+        snprintf(path, sizeof path, "/model/layers/%zu/total_length", i);
+        if (recurrent && !layer->recurrent.total_length)
+            return err_at(err, ERR_JOB_UNSUPPORTED, path,
+                          "total_length false with stages is not in this version");
+    }
+    return 0;
+}
+
 static int check_stages(const struct job *job, struct err *err)
 {
     const struct job_parallel *parallel = &job->parallel;
@@ -258,6 +274,8 @@ static int check_stages(const struct job *job, struct err *err)
                       "with several devices is replicated there",
                       (long long)parallel->replicas);
     int rc = check_begins(job, err);
+    if (rc == 0)
+        rc = check_lengths(job, err);
     if (rc == 0)
         rc = check_microbatches(parallel, err);
     if (rc == 0 && parallel->n_devices > 0)

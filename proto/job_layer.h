@@ -109,9 +109,8 @@ struct layer_positionalembedding {
 struct layer_recurrent {             /* LSTM, GRU, RNN */
     int64_t hidden_size, input_size; /* input_size 0: inferred */
     int64_t num_layers;
-    double dropout; /* between the layers */
-    bool bias, bidirectional;
-    bool relu;                /* RNN: nonlinearity */
+    double dropout;                 /* between the layers */
+    bool bias, bidirectional, relu; /* relu: RNN's nonlinearity */
     bool total_length;        /* outputs are as long as the input; false: as the longest sample */
     int64_t checkpoint_steps; /* 0: all states are kept */
 };

@@ -50,10 +50,8 @@ struct model_input {
     int of;         /* the input that these are the lengths of; -1: an input of the document */
     int64_t values; /* a layer looks its integers up in a table of that many rows: they lie in
                        [0, values); 0: none does */
-    /* Of lengths, layers by their index: */
-    int trims; /* one that pads to the longest sample of a chunk only; -1: none does */
-    int whole; /* one that needs what such a layer makes as long as the input; n_layers: the loss;
-                  -1: none */
+    int trims; /* of lengths: a layer that pads to the longest of a chunk only; -1: none does */
+    int whole; /* one that needs all steps of what such a layer makes; n_layers: the loss; -1 */
 };
 
 /* What train.record asks for: the statistics of a tensor as a hook of PyTorch's sees it, on each

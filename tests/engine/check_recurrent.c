@@ -187,12 +187,17 @@ static const char *longest_file(const char *name, int rank, const void *data, si
     return idx_file(name, text, idx_make(text, 8, rank, dim, data, bytes));
 }
 
+static void requote(char *document)
+{
+    for (char *c = document; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+}
+
 static struct job *parse(char *document)
 {
     struct err err = ERR_INIT;
     struct job *job = NULL;
-    for (char *c = document; *c != '\0'; c++)
-        *c = *c == '\'' ? '"' : *c;
+    requote(document);
     int rc = job_parse(document, strlen(document), &job, &err);
     ck_assert_msg(rc == 0, "%s: %s", err.path, err.message);
     return job;
@@ -261,6 +266,22 @@ START_TEST(needs_lengths)
 }
 END_TEST
 
+START_TEST(not_in_stages)
+{
+    char text[] =
+        "{'version': 1, 'model': {'input': {'shape': [5, 2], 'lengths': true}, 'layers': [" TRIMMED
+            LAST "]}, 'data': {'train': {'format': 'random', 'samples': 4, 'classes': 2}},"
+        " 'loss': {'type': 'CrossEntropyLoss'}, 'optimizer': {'type': 'SGD', 'lr': 1},"
+        " 'train': {'batch_size': 4, 'epochs': 1},"
+        " 'parallel': {'mode': 'stages', 'devices': 2}}";
+    struct err err = ERR_INIT;
+    struct job *job;
+    requote(text);
+    ck_assert_int_eq(job_parse(text, strlen(text), &job, &err), ERR_JOB_UNSUPPORTED);
+    ck_assert_str_eq(err.path, "/model/layers/0/total_length");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("recurrent");
@@ -272,5 +293,6 @@ int main(void)
     tcase_add_loop_test(tcase, pads_to_the_longest, 0,
                         sizeof longest_rows / sizeof longest_rows[0]);
     tcase_add_test(tcase, needs_lengths);
+    tcase_add_test(tcase, not_in_stages);
     return checks_run(suite);
 }
