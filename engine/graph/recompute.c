@@ -136,6 +136,26 @@ static bool all_kept(const struct segments *segments, size_t i, const struct nod
     return true;
 }
 
+/* What backward reads in the value's stead. */
+static struct value *twin_of(const struct segments *segments, struct value *value)
+{
+    return value != NULL && segments->twin[value->id] != NULL ? segments->twin[value->id] : value;
+}
+
+/* A node that is not made again, as backward sees it: what it read may have been, and all gradients
+ * of one value must meet. */
+static int keep_node(struct build *build, struct segments *segments, size_t index, struct err *err)
+{
+    struct node *kept = arena_alloc(build->graph->arena, sizeof *kept);
+    if (kept == NULL)
+        return nomem(err);
+    *kept = *build->graph->nodes[index];
+    for (int k = 0; k < kept->n_in; k++)
+        kept->in[k] = twin_of(segments, kept->in[k]);
+    segments->replica[index] = kept;
+    return 0;
+}
+
 static int recompute_node(struct build *build, struct segments *segments, size_t i, size_t index,
                           struct err *err)
 {
@@ -146,14 +166,8 @@ static int recompute_node(struct build *build, struct segments *segments, size_t
     again->attr = node->attr;
     again->name = node->name;
     again->layer = node->layer;
-    for (int k = 0; k < node->n_in; k++) {
-        struct value *in = node->in[k];
-        if (node->op->mutates >> k & 1)
-            in = NULL;
-        else if (in != NULL && segments->twin[in->id] != NULL)
-            in = segments->twin[in->id];
-        build_in(again, in);
-    }
+    for (int k = 0; k < node->n_in; k++)
+        build_in(again, (node->op->mutates >> k & 1) != 0 ? NULL : twin_of(segments, node->in[k]));
     for (int k = 0; k < node->n_out; k++) {
         const struct value *out = node->out[k];
         struct value *made = build_out(build, again, out->shape, out->dtype, err);
@@ -170,8 +184,9 @@ int recompute_segment(struct build *build, struct segments *segments, size_t i, 
 {
     int rc = 0;
     for (size_t k = i == 0 ? 0 : segments->end[i - 1]; rc == 0 && k < segments->end[i]; k++)
-        if (!all_kept(segments, i, build->graph->nodes[k]))
-            rc = recompute_node(build, segments, i, k, err);
+        rc = all_kept(segments, i, build->graph->nodes[k])
+                 ? keep_node(build, segments, k, err)
+                 : recompute_node(build, segments, i, k, err);
     return rc;
 }
 

@@ -167,6 +167,28 @@ START_TEST(changes_no_bit)
 }
 END_TEST
 
+#define RESIDUAL(checkpoint)                                                                       \
+    "{'model': {'input': {'shape': [5]}, 'layers': ["                                              \
+    "{'type': 'Linear', 'out_features': 6}, {'type': 'ReLU', 'name': 'r'},"                        \
+    "{'type': 'Linear', 'out_features': 6}, {'type': 'Dropout'},"                                  \
+    "{'type': 'Add', 'name': 'sum', 'inputs': ['3', 'r']}, {'type': 'Linear',"                     \
+    " 'out_features': 3}]}, 'train': {'checkpoint_activations': " checkpoint "}}"
+
+/* The sum is kept and not made again; what it added is made again, and read by others. */
+START_TEST(gradients_of_kept_and_recomputed_readers_meet)
+{
+    char plain[64], other[64];
+    struct run_job *run = calloc(1, sizeof *run);
+    snprintf(plain, sizeof plain, "%s/plain", checks_scratch());
+    snprintf(other, sizeof other, "%s/other", checks_scratch());
+    run_job_well(RESIDUAL("false"), plain, 1, run);
+    run_job_well(RESIDUAL("['sum']"), other, 1, run);
+    run_job_same_file(plain, other, "weights.safetensors");
+    checks_scratch_remove();
+    free(run);
+}
+END_TEST
+
 static size_t arena_bytes(const char *patch)
 {
     struct job *job = run_job_parse(patch);
@@ -205,6 +227,7 @@ int main(void)
     tcase_add_test(tcase, a_cut_behind_the_last_layer_recomputes_all);
     tcase_add_test(tcase, nothing_asked_nothing_recomputed);
     tcase_add_loop_test(tcase, changes_no_bit, 0, 3);
+    tcase_add_test(tcase, gradients_of_kept_and_recomputed_readers_meet);
     tcase_add_test(tcase, halves_the_activations);
     return checks_run(suite);
 }

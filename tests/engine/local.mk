@@ -415,3 +415,11 @@ TESTS += tests/engine/check_peak_memory
 tests_engine_check_peak_memory_SOURCES = tests/engine/check_peak_memory.c tests/engine/run_job.c tests/engine/run_job.h
 tests_engine_check_peak_memory_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_peak_memory_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_stage_steps
+TESTS += tests/engine/check_stage_steps
+tests_engine_check_stage_steps_SOURCES = \
+	tests/engine/check_stage_steps.c \
+	tests/engine/models.c tests/engine/models.h \
+	tests/engine/staged.c tests/engine/staged.h
+tests_engine_check_stage_steps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_stage_steps_LDADD = $(ENGINE_TEST_LIBS)

@@ -23,19 +23,12 @@ static const char *const default_members = "'loss': {'type': 'CrossEntropyLoss'}
                                            "'optimizer': {'type': 'SGD', 'lr': 0.1,"
                                            " 'momentum': 0.9}";
 
-struct job *models_job(const char *input, const char *layers, const char *more)
+static struct job *parse(const char *model, const char *rest)
 {
     static char text[16384];
     struct err err = ERR_INIT;
     struct job *job = NULL;
-    bool trains = more != NULL && strstr(more, "'train'") != NULL;
-    int length = snprintf(text, sizeof text,
-                          "{'version': 1,"
-                          "'model': {'input': {'shape': %s}, 'layers': [%s]},"
-                          "'data': {'train': {'format': 'idx', 'inputs': 'x', 'targets': 'y'}},"
-                          "%s %s}",
-                          input, layers, trains ? "" : "'train': {'epochs': 1, 'batch_size': 4},",
-                          more != NULL ? more : default_members);
+    int length = snprintf(text, sizeof text, "{'version': 1, 'model': {%s}, %s}", model, rest);
     ck_assert_int_lt(length, (int)sizeof text);
     for (char *c = text; *c != '\0'; c++)
         *c = *c == '\'' ? '"' : *c;
@@ -44,14 +37,39 @@ struct job *models_job(const char *input, const char *layers, const char *more)
     return job;
 }
 
-struct model *models_new(const char *input, const char *layers, const char *more)
+static struct model *build(struct job *job)
 {
     struct err err = ERR_INIT;
     struct model *model = NULL;
-    struct job *job = models_job(input, layers, more);
     int rc = model_build(job, &op_registry, &model, &err);
     ck_assert_msg(rc == 0, "%s: %s", err.path, err.message);
     return model;
+}
+
+struct job *models_job(const char *input, const char *layers, const char *more)
+{
+    static char model[16384], rest[4096];
+    bool trains = more != NULL && strstr(more, "'train'") != NULL;
+    int length =
+        snprintf(model, sizeof model, "'input': {'shape': %s}, 'layers': [%s]", input, layers);
+    ck_assert_int_lt(length, (int)sizeof model);
+    length = snprintf(rest, sizeof rest,
+                      "'data': {'train': {'format': 'idx', 'inputs': 'x', 'targets': 'y'}},"
+                      "%s %s",
+                      trains ? "" : "'train': {'epochs': 1, 'batch_size': 4},",
+                      more != NULL ? more : default_members);
+    ck_assert_int_lt(length, (int)sizeof rest);
+    return parse(model, rest);
+}
+
+struct model *models_new(const char *input, const char *layers, const char *more)
+{
+    return build(models_job(input, layers, more));
+}
+
+struct model *models_of(const char *model, const char *rest)
+{
+    return build(parse(model, rest));
 }
 
 void models_free(struct model *model)

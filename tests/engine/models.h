@@ -9,6 +9,8 @@
 struct job *models_job(const char *input, const char *layers, const char *more);
 /* The job and its model; freed with models_free. */
 struct model *models_new(const char *input, const char *layers, const char *more);
+/* The same of a document with these members in "model" ("'preset': 'gpt'"), and the rest of it. */
+struct model *models_of(const char *model, const char *rest);
 void models_free(struct model *model);
 
 /* n floats in [-1, 1), a function of `seed`. */
