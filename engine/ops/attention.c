@@ -144,5 +144,7 @@ static double attention_grad_flops(const struct node *node)
 const struct op_def op_attention = {.name = "attention",
                                     .build = self_attention_build,
                                     .grad = attention_grad,
-                                    .flops = attention_flops};
-const struct op_def op_attention_grad = {.name = "attention_grad", .flops = attention_grad_flops};
+                                    .flops = attention_flops,
+                                    .low = {LOW_ALWAYS, 1, 1}};
+const struct op_def op_attention_grad = {
+    .name = "attention_grad", .flops = attention_grad_flops, .low = {LOW_ALWAYS, 7, 1}};

@@ -149,8 +149,8 @@ START_TEST(attention_chunks)
     last.in[0] = (struct tensor){.shape = SHAPE(1, 4, 12), .fill = FILL_POSITIVE};
     last.out[0] = kernel_test_activation(SHAPE(1, 4, 4));
     kernel_test_run(&last);
-    ck_assert_mem_eq((float *)whole.out[0].memory + 2 * 4 * 4, last.out[0].memory,
-                     4 * 4 * sizeof(float));
+    size_t bytes = 2 * 4 * 4 * dtype_size(whole.out[0].dtype); /* of two samples */
+    ck_assert_mem_eq((char *)whole.out[0].memory + bytes, last.out[0].memory, bytes / 2);
     kernel_test_done(&whole);
     kernel_test_done(&last);
 }

@@ -3,14 +3,14 @@
 
 #include "engine/base/team.h"
 
-VECTOR_CLONES static void widen(const uint16_t *from, int64_t n, float *to)
+VECTOR_CLONES void real_widen_all(const uint16_t *from, int64_t n, float *to)
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
         to[i] = real_widen(from[i]);
 }
 
-VECTOR_CLONES static void round_all(const float *from, int64_t n, uint16_t *to)
+VECTOR_CLONES void real_round_all(const float *from, int64_t n, uint16_t *to)
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
@@ -67,9 +67,9 @@ static void run_part(const struct planes *planes, int64_t part)
     int64_t in_size = planes->in_size, out_size = planes->out_size, n_parts = planes->n_parts;
     float *in = planes->scratch + part * (in_size + out_size), *out = in + in_size;
     for (int64_t p = part * planes->n / n_parts; p < (part + 1) * planes->n / n_parts; p++) {
-        widen((const uint16_t *)planes->in.at + p * in_size, in_size, in);
+        real_widen_all((const uint16_t *)planes->in.at + p * in_size, in_size, in);
         planes->run(planes->context, p, in, out);
-        round_all(out, out_size, (uint16_t *)planes->out.at + p * out_size);
+        real_round_all(out, out_size, (uint16_t *)planes->out.at + p * out_size);
     }
 }
 

@@ -30,6 +30,10 @@ struct real {
     bool low; /* BF16, else F32 */
 };
 
+/* n elements side by side. */
+void real_widen_all(const uint16_t *from, int64_t n, float *to);
+void real_round_all(const float *from, int64_t n, uint16_t *to);
+
 struct real real_of(void *at, const struct layout *layout);
 
 VECTOR_INLINE float real_get(struct real tensor, int64_t i)
