@@ -239,13 +239,22 @@ END_TEST
 
 /* Shuffling, dropout, BatchNorm (the base job's), Adam and windows of two batches, of which an
  * epoch's second has but one. */
-#define ALL_ON                                                                                     \
+#define ALL_ON_OPEN                                                                                \
     "{'train': {'epochs': 6, 'accumulate': 2, 'clip_grad_norm': 1},"                               \
     " 'checkpoint': {'every': '2 steps'},"                                                         \
     " 'optimizer': {'type': 'Adam', 'momentum': null, 'amsgrad': true},"                           \
-    " 'schedule': {'type': 'CosineAnnealingLR', 'T_max': 9, 'warmup_steps': 3}}"
+    " 'schedule': {'type': 'CosineAnnealingLR', 'T_max': 9, 'warmup_steps': 3}"
+#define ALL_ON ALL_ON_OPEN "}"
+#define IN_STAGES(parallel) ALL_ON_OPEN ", 'parallel': {'mode': 'stages', " parallel "}}"
 
-static const struct variant hunted[] = {{ALL_ON, 1, 12}, {ALL_ON, 2, 12}};
+static const struct variant hunted[] = {
+    {ALL_ON, 1, 12},
+    {ALL_ON, 2, 12},
+    {IN_STAGES("'devices': 3, 'split': ['2', 'b'], 'split_size': 4"), 3, 12},
+    {IN_STAGES("'devices': 4, 'replicas': 2, 'split': ['bn'], 'microbatches': 2,"
+               " 'schedule': '1f1b'"),
+     4, 12},
+};
 
 static uint32_t draw(uint64_t number)
 {
@@ -341,7 +350,7 @@ int main(void)
     tcase_add_loop_test(tcase, killed_once_anywhere, 0, 2);
     tcase_add_test(tcase, killed_again_and_again);
     tcase_add_test(tcase, killed_while_stopping);
-    tcase_add_loop_test(tcase, killed_at_random, 0, 2);
+    tcase_add_loop_test(tcase, killed_at_random, 0, (int)(sizeof hunted / sizeof hunted[0]));
     tcase_add_test(tcase, a_killed_worker);
     return checks_run(suite);
 }

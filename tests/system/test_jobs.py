@@ -3,6 +3,7 @@
 import json
 import os
 
+import pytest
 from traind import SOURCE, endless, linear
 
 
@@ -59,8 +60,9 @@ def test_cancel_while_running_leaves_a_checkpoint(box):
     assert len(checkpoints) == 1 and checkpoints[0].startswith("step-")
 
 
-def test_digits_reach_their_accuracy(box):
-    done = box.trainctl("submit", "--watch", "examples/digits-cnn.json", cwd=SOURCE_COPY(box))
+@pytest.mark.parametrize("example", ["digits-cnn", "digits-stages"])
+def test_digits_reach_their_accuracy(box, example):
+    done = box.trainctl("submit", "--watch", f"examples/{example}.json", cwd=SOURCE_COPY(box))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "accuracy" in done.stdout
     record = box.rpc.call("job.list")["jobs"][-1]
