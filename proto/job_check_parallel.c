@@ -283,6 +283,30 @@ static int check_stages(const struct job *job, struct err *err)
     return rc;
 }
 
+static int check_output_device(const struct job_parallel *parallel, struct err *err)
+{
+    const char *name = parallel->output_device;
+    char allowed[256] = "";
+    size_t used = 0;
+    if (name == NULL)
+        return 0;
+    if (parallel->devices == NULL)
+        return refuse(err, "output_device",
+                      "output_device names one of the devices: \"devices\" must be a list of them, "
+                      "not a count");
+    for (int64_t i = 0; i < parallel->n_devices; i++) {
+        if (strcmp(parallel->devices[i], name) == 0)
+            return 0;
+        if (used < sizeof allowed)
+            used += (size_t)snprintf(allowed + used, sizeof allowed - used, "%s\"%.32s\"",
+                                     i > 0 ? ", " : "", parallel->devices[i]);
+    }
+    return refuse(
+        err, "output_device",
+        "output_device must be one of the job's devices, found \"%.128s\"; allowed are %s", name,
+        allowed);
+}
+
 int job_check_parallel(const struct job *job, struct err *err)
 {
     const struct job_parallel *parallel = &job->parallel;
@@ -290,6 +314,8 @@ int job_check_parallel(const struct job *job, struct err *err)
         return refuse(err, "devices",
                       "mode \"single\" runs on one device; for more say \"mode\": \"replicate\"");
     int rc = parallel->devices != NULL ? check_device_list(parallel, err) : 0;
+    if (rc == 0)
+        rc = check_output_device(parallel, err);
     if (rc == 0)
         rc = check_shards(job, (size_t)parallel->n_devices, err);
     return rc == 0 && parallel->mode == PARALLEL_STAGES ? check_stages(job, err) : rc;
@@ -319,7 +345,12 @@ static int name_stages(struct job_parallel *parallel, char *const *devices, stru
 int job_set_devices(struct job *job, char **devices, size_t n, struct err *err)
 {
     struct job_parallel *parallel = &job->parallel;
+    struct job_parallel changed = *parallel;
+    changed.devices = devices;
+    changed.n_devices = (int64_t)n;
     int rc = job_check_devices(job, n, err);
+    if (rc == 0)
+        rc = check_output_device(&changed, err);
     if (rc == 0)
         rc = name_stages(parallel, devices, err);
     if (rc != 0)

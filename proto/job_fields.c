@@ -139,6 +139,9 @@ static const struct field single_rows[] = {
 
 static const struct field replicate_rows[] = {
     DEVICES_ROW(REQUIRED),
+    {"output_device", FIELD_NAME,
+     "Where outputs are gathered, one of the list; the first if left out",
+     AT(job_parallel, output_device), RANGE(1, LIMIT_NAME_BYTES)},
     {"dim", FIELD_FIXED, "The axis of the batch", DEFAULT("0"), LATER({"#", "other batch axes"})},
     {"batch_norm", FIELD_CHOICE,
      "per_replica: each replica normalises by its own chunk; synchronized: by the whole batch",
@@ -199,8 +202,7 @@ static const struct field stages_rows[] = {
 
 static const struct choice modes[] = {
     {"single", PARALLEL_SINGLE, single_rows, NULL},
-    {"replicate", PARALLEL_REPLICATE, replicate_rows,
-     LATER_KEYS({"output_device", "output devices"})},
+    {"replicate", PARALLEL_REPLICATE, replicate_rows, NULL},
     {"stages", PARALLEL_STAGES, stages_rows, LATER_KEYS({"output_device", "output devices"})},
     {0},
 };

@@ -37,6 +37,7 @@ struct job_parallel {
                           `stages` in a row where that is given */
     enum device_type device_type;
     /* Of replicate. */
+    char *output_device; /* where outputs are gathered, one of `devices`; NULL: the first */
     enum batch_norm_statistics batch_norm;
     bool shard_optimizer; /* each replica has and updates its part of the optimizer's state */
     int64_t shards;       /* what a batch is cut in, whatever the devices; 0: one each */

@@ -82,6 +82,7 @@ struct device_config {
     const int *cores; /* CPU: the cores it may use */
     size_t n_cores;
     int n_threads;
+    int64_t memory_bytes; /* that it has, alone or with others; 0: not known */
 };
 
 struct backend {

@@ -23,6 +23,45 @@ void trace_devices(const struct trainer_config *config)
     say(config, line);
 }
 
+static double memory_of(const struct device_config *device)
+{
+    return (double)device->memory_bytes;
+}
+
+static double cores_of(const struct device_config *device)
+{
+    return device->n_threads;
+}
+
+/* DataParallel's _check_balance. */
+void trace_balance(const struct trainer_config *config)
+{
+    static const struct {
+        const char *what;
+        double (*of)(const struct device_config *device);
+    } measures[] = {{"memory", memory_of}, {"cores", cores_of}};
+    char line[LINE_BYTES];
+    if (config->job->parallel.mode != PARALLEL_REPLICATE)
+        return;
+    for (size_t i = 0; i < sizeof measures / sizeof measures[0]; i++) {
+        const struct device_config *least = config->devices, *most = config->devices;
+        for (int d = 1; d < config->n_devices; d++) {
+            const struct device_config *device = &config->devices[d];
+            least = measures[i].of(device) < measures[i].of(least) ? device : least;
+            most = measures[i].of(device) > measures[i].of(most) ? device : most;
+        }
+        if (measures[i].of(least) >= 0.75 * measures[i].of(most))
+            continue;
+        snprintf(
+            line, sizeof line,
+            "warning: %s has under 75 %% of the %s of %s, which will wait for it: you may want "
+            "to leave it out of \"devices\"",
+            least->name, measures[i].what, most->name);
+        say(config, line);
+        return;
+    }
+}
+
 /* A batch of n samples of this shape. */
 static struct shape batched(int64_t n, const struct shape *sample)
 {

@@ -11,6 +11,9 @@ void trace_batch(const struct trainer_config *config, const struct prepared *pre
                  const struct batch *batch, const struct strategy_result *result);
 /* A warning for each pattern of no_decay that no parameter's name matches. */
 void trace_unmatched(const struct trainer_config *config, const struct prepared *prepared);
+/* One warning where replicas' devices are so unequal that the largest waits: the smallest has under
+ * 75 % of its memory or cores. */
+void trace_balance(const struct trainer_config *config);
 /* One warning for the batch sizes that leave devices without a chunk. */
 void trace_resting(const struct trainer_config *config, const struct prepared *prepared);
 

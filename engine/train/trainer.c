@@ -380,6 +380,7 @@ static int begin(struct trainer *trainer, struct err *err)
     snprintf(report.path, sizeof report.path, "%s", trainer->output.path);
     send(trainer, &report);
     trace_devices(trainer->config);
+    trace_balance(trainer->config);
     trace_resting(trainer->config, &trainer->prepared);
     trace_unmatched(trainer->config, &trainer->prepared);
     trainer->started_time = trainer->saved_time = now();

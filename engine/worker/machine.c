@@ -120,6 +120,7 @@ int machine_probe(size_t cpu_devices, struct machine *ret_machine, struct err *e
         m->n_devices = LIMIT_DEVICES;
     for (size_t i = 0; i < m->n_devices; i++) {
         m->devices[i] = machine_deal(m->cores, m->n_cores, m->n_devices, i);
+        m->devices[i].memory_bytes = m->memory_bytes;
         m->devices[i].name = device_id_format((struct device_id){DEVICE_CPU, (int)i}, m->names[i]);
     }
     return 0;

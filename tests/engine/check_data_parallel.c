@@ -213,6 +213,58 @@ START_TEST(batch_norm_keeps_the_controllers_statistics)
 }
 END_TEST
 
+/* Runs on devices of these cores and this memory, in GB; returns what the log says of it. */
+static const char *said_of(const int *cores, const int *memory, int n, const char *mode)
+{
+    char patch[128];
+    struct device_config devices[3];
+    snprintf(patch, sizeof patch, "{'parallel': {'mode': '%s', 'devices': %d}}", mode, n);
+    struct job *job = run_job_parse(patch);
+    struct trainer_config config = run_job_config(job, n, place("unequal"));
+    for (int i = 0; i < n; i++) {
+        devices[i] = config.devices[i];
+        devices[i].n_threads = cores[i];
+        devices[i].memory_bytes = (int64_t)memory[i] << 30;
+    }
+    config.devices = devices;
+    run_job_with(&config, 0, &run);
+    ck_assert_msg(run.rc == 0, "%s: %s", run.err.path, run.err.message);
+    job_free(job);
+    return run.said;
+}
+
+START_TEST(unequal_devices_are_warned_of_once)
+{
+    static const int equal[] = {4, 4, 4}, three[] = {4, 3, 4}, two[] = {4, 4, 2}, one[] = {1, 4, 2};
+#define WARNING(least, what, most)                                                                 \
+    "warning: " least " has under 75 % of the " what " of " most ", which will wait for it: you "  \
+    "may want to leave it out of \"devices\"\n"
+    ck_assert_str_eq(said_of(equal, equal, 3, "replicate"), "");
+    ck_assert_str_eq(said_of(three, three, 3, "replicate"), "");
+    ck_assert_str_eq(said_of(two, equal, 3, "replicate"), WARNING("cpu:2", "cores", "cpu:0"));
+    ck_assert_str_eq(said_of(two, one, 3, "replicate"), WARNING("cpu:0", "memory", "cpu:1"));
+    ck_assert_str_eq(said_of(two, two, 1, "single"), "");
+}
+END_TEST
+
+/* One of those named, whichever it is: the same outputs. */
+START_TEST(outputs_are_gathered_on_the_device_named)
+{
+    static const char trained[] = "{'train': {'epochs': 1}}";
+    char patch[1024];
+    run_job_well(trained, place("trained"), 2, &run);
+    for (int i = 0; i < 2; i++) {
+        snprintf(patch, sizeof patch,
+                 "{'model': {'init': {'weights': '%s/weights.safetensors'}},"
+                 " 'train': {'mode': 'predict'}, 'parallel': {'mode': 'replicate',"
+                 " 'devices': ['cpu:0', 'cpu:1'], 'output_device': 'cpu:%d'}}",
+                 place("trained"), i);
+        run_job_well(patch, place(i == 0 ? "first" : "second"), 2, &run);
+    }
+    run_job_same_file(place("first"), place("second"), "outputs.npy");
+}
+END_TEST
+
 int main(void)
 {
     checks_scratch(); /* one for all of the forked tests */
@@ -226,6 +278,8 @@ int main(void)
     tcase_add_test(tcase, inputs_of_five_and_of_one_sample_are_refused);
     tcase_add_test(tcase, the_order_of_devices_names_the_controller);
     tcase_add_test(tcase, batch_norm_keeps_the_controllers_statistics);
+    tcase_add_test(tcase, unequal_devices_are_warned_of_once);
+    tcase_add_test(tcase, outputs_are_gathered_on_the_device_named);
     int status = checks_run(suite);
     checks_scratch_remove();
     return status;

@@ -86,7 +86,7 @@ static const char jobs_full[] =
     " \"clip_grad_norm\": 0.5,"
     " \"log_every\": 10, \"validate_every\": \"500 steps\", \"trace\": [\"shapes\"]},"
     "\"parallel\": {\"mode\": \"replicate\", \"devices\": [\"cpu:1\", \"cpu\", \"cpu:0\"],"
-    " \"device_type\": \"cpu\"},"
+    " \"device_type\": \"cpu\", \"output_device\": \"cpu:0\"},"
     "\"checkpoint\": {\"every\": \"10 min\", \"keep\": 3, \"resume\": \"never\"},"
     "\"output\": \"/tmp/out\"}";
 
