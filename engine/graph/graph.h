@@ -30,7 +30,8 @@ enum value_kind {
 
 struct value {
     int id;           /* index into graph->values */
-    const char *name; /* the variable's, the input's, "target"; NULL: an activation */
+    const char *name; /* the variable's, the input's, "target", the layer's of a value received;
+                         NULL: an activation, or a gradient */
     struct shape shape;
     enum dtype dtype;
     enum value_kind kind;

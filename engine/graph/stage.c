@@ -33,7 +33,8 @@ static struct value *receive(struct build *build, int layer, struct err *err)
 {
     const struct model_layer *made = &build->graph->model->layers[layer];
     struct shape shape = build_batch_shape(build, &made->output);
-    struct value *value = build_value(build, VALUE_RECEIVED, NULL, shape, made->dtype, err);
+    const char *name = build->job->model.layers[layer].name;
+    struct value *value = build_value(build, VALUE_RECEIVED, name, shape, made->dtype, err);
     if (value == NULL)
         return NULL;
     if (made->lengths >= 0)

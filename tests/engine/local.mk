@@ -415,6 +415,19 @@ TESTS += tests/engine/check_peak_memory
 tests_engine_check_peak_memory_SOURCES = tests/engine/check_peak_memory.c tests/engine/run_job.c tests/engine/run_job.h
 tests_engine_check_peak_memory_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_peak_memory_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_stage_graph tests/engine/check_sections
+TESTS += tests/engine/check_stage_graph tests/engine/check_sections
+tests_engine_check_stage_graph_SOURCES = \
+	tests/engine/check_stage_graph.c \
+	tests/engine/models.c tests/engine/models.h
+tests_engine_check_stage_graph_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_stage_graph_LDADD = $(ENGINE_TEST_LIBS)
+tests_engine_check_sections_SOURCES = \
+	tests/engine/check_sections.c \
+	tests/engine/models.c tests/engine/models.h \
+	tests/engine/staged.c tests/engine/staged.h
+tests_engine_check_sections_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_sections_LDADD = $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_stage_steps
 TESTS += tests/engine/check_stage_steps
 tests_engine_check_stage_steps_SOURCES = \
