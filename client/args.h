@@ -24,7 +24,7 @@
     X(DEVICES, 0, "devices", "LIST", "plan for these devices instead of the document's")           \
     X(CPU_DEVICES, 0, "cpu-devices", "N", "plan for a machine with N CPU devices")                 \
     X(SET, 0, "set", "NAME=VALUE,...", "arguments of the preset, such as num_classes=10")          \
-    X(OUTPUT, 'o', "output", "FILE", "write the picture here: FILE.svg or FILE.png")               \
+    X(OUTPUT, 'o', "output", "FILE", "where pictures go: FILE.svg or FILE.png; tune: a directory") \
     X(OF, 0, "of", "WHAT,...", "only these of loss, accuracy, lr, throughput")                     \
     X(TO, 0, "to", "FORM", "parallel (keys begin with «module.») or single")
 

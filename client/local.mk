@@ -15,6 +15,7 @@ client_libclient_a_SOURCES = \
 	client/cmd_plot.c \
 	client/cmd_show.c \
 	client/cmd_submit.c \
+	client/cmd_tune.c \
 	client/cmd_wait.c \
 	client/cmd_watch.c \
 	client/cmd_weights.c \

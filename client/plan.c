@@ -3,13 +3,14 @@
 
 #include "client/worker.h"
 
-int plan_make(struct ctl *ctl, const char *file, json_t **ret_plan, struct err *err)
+static int call(struct ctl *ctl, const char *command, const char *file, json_t **ret_result,
+                struct err *err)
 {
     static const struct {
         enum option_id id;
         const char *word;
     } options[] = {{OPT_DEVICES, "--devices"}, {OPT_CPU_DEVICES, "--cpu-devices"}};
-    const char *words[6] = {"plan", "-"};
+    const char *words[6] = {command, "-"};
     size_t n = 2;
     struct document *document = &ctl->document;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -18,7 +19,17 @@ int plan_make(struct ctl *ctl, const char *file, json_t **ret_plan, struct err *
             words[n++] = ctl->args.values[options[i].id];
         }
     int rc = document_read(file, document, err);
-    return rc < 0 ? rc : worker_call(words, n, document->text, document->size, ret_plan, err);
+    return rc < 0 ? rc : worker_call(words, n, document->text, document->size, ret_result, err);
+}
+
+int plan_make(struct ctl *ctl, const char *file, json_t **ret_plan, struct err *err)
+{
+    return call(ctl, "plan", file, ret_plan, err);
+}
+
+int plan_tune(struct ctl *ctl, const char *file, json_t **ret_tuning, struct err *err)
+{
+    return call(ctl, "tune", file, ret_tuning, err);
 }
 
 void plan_add_shape(struct text *text, const json_t *shape)

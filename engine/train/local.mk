@@ -11,6 +11,8 @@ engine_libengine_a_SOURCES += \
 	%D%/inference.h \
 	%D%/init.c \
 	%D%/init.h \
+	%D%/measure.c \
+	%D%/measure.h \
 	%D%/metrics.c \
 	%D%/metrics.h \
 	%D%/output.c \
