@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "engine/base/team.h"
 
@@ -99,6 +100,16 @@ static void destroy(struct thread *thread)
     free(thread);
 }
 
+/* Waits for it are by a clock that nobody sets. */
+static void init_done(struct thread *thread)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&thread->done, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
 int thread_start(const char *name, const int *cores, size_t n_cores, int n_threads,
                  struct thread **ret_thread, struct err *err)
 {
@@ -108,7 +119,7 @@ int thread_start(const char *name, const int *cores, size_t n_cores, int n_threa
     thread->n_threads = n_threads;
     pthread_mutex_init(&thread->mutex, NULL);
     pthread_cond_init(&thread->todo, NULL);
-    pthread_cond_init(&thread->done, NULL);
+    init_done(thread);
     int error = create(thread, cores, n_cores);
     if (error != 0) {
         destroy(thread);
@@ -140,6 +151,25 @@ void thread_wait(struct thread *thread)
     while (thread->submitted != thread->finished)
         pthread_cond_wait(&thread->done, &thread->mutex);
     pthread_mutex_unlock(&thread->mutex);
+}
+
+bool thread_wait_for(struct thread *thread, int ms)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += ms / 1000;
+    end.tv_nsec += ms % 1000 * 1000000L;
+    if (end.tv_nsec >= 1000000000L) {
+        end.tv_nsec -= 1000000000L;
+        end.tv_sec++;
+    }
+    pthread_mutex_lock(&thread->mutex);
+    int error = 0;
+    while (thread->submitted != thread->finished && error == 0)
+        error = pthread_cond_timedwait(&thread->done, &thread->mutex, &end);
+    bool done = thread->submitted == thread->finished;
+    pthread_mutex_unlock(&thread->mutex);
+    return done;
 }
 
 void thread_stop(struct thread *thread)

@@ -2,6 +2,7 @@
 #ifndef ENGINE_BASE_THREAD_H
 #define ENGINE_BASE_THREAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "proto/err.h"
@@ -17,6 +18,8 @@ int thread_start(const char *name, const int *cores, size_t n_cores, int n_threa
 void thread_submit(struct thread *thread, void (*fn)(void *context), void *context);
 /* Returns when everything submitted has run. */
 void thread_wait(struct thread *thread);
+/* The same, but for `ms` at most: whether everything has run. */
+bool thread_wait_for(struct thread *thread, int ms);
 /* Waits, then ends the thread. NULL is fine. */
 void thread_stop(struct thread *thread);
 

@@ -135,13 +135,11 @@ void model_free(struct model *model);
 /* The layer that a variable belongs to, a gradient's or optimizer state's as its parameter's. */
 int model_variable_layer(const struct model *model, int variable);
 
-/* Of a variable that `parts` devices share: the elements that device `part` has, in order, cut on
- * cache lines; the last ones may have fewer, or none. */
+/* Of a variable that `parts` devices share: the elements that device `part` has, cut on cache
+ * lines: `share`, but the last devices may have fewer, or none. */
 struct variable_part {
-    int64_t share; /* of every device but the last ones; count <= share */
-    int64_t first, count;
-};
-struct variable_part variable_part(const struct variable *variable, int parts, int part);
+    int64_t share, first, count;
+} variable_part(const struct variable *variable, int parts, int part);
 
 /* The variable of this name, or -1. */
 int model_find(const struct model *model, const char *name);

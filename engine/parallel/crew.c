@@ -1,6 +1,7 @@
 /* crew.c: see crew.h. */
 #include "engine/parallel/crew.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "engine/base/thread.h"
@@ -14,10 +15,22 @@ struct hand {
     struct err err;
 };
 
+enum { MAX_TASKS = 8 };
+
+struct timed {
+    crew_task task;
+    int64_t longest; /* slices; -1: never done */
+};
+
 struct crew {
     struct crew_config config;
+    struct timed timed[MAX_TASKS];
+    bool lost;
     struct hand hands[];
 };
+
+static const struct crew_patience usual_patience = {
+    .slice_ms = 1000, .first = 3600, .after = 60, .times = 20};
 
 static void do_task(void *context)
 {
@@ -45,16 +58,78 @@ static int first_error(struct hand *hands, int n, struct err *err)
     return config->place(config->context, cause->device, err);
 }
 
+static struct timed *timed_of(struct crew *crew, crew_task task)
+{
+    int i = 0;
+    while (crew->timed[i].task != NULL && crew->timed[i].task != task)
+        i++;
+    assert(i < MAX_TASKS - 1);
+    if (crew->timed[i].task == NULL)
+        crew->timed[i] = (struct timed){task, -1};
+    return &crew->timed[i];
+}
+
+/* Waits until all have done, or for `limit` slices. Returns how many passed. */
+static int64_t wait_all(struct hand *hands, int n, int slice_ms, int64_t limit)
+{
+    int64_t waited = 0;
+    for (int i = 0; i < n && waited < limit;) {
+        bool done = thread_wait_for(hands[i].thread, slice_ms);
+        i += done;
+        waited += !done;
+    }
+    return waited;
+}
+
+static int late(const struct crew *crew, int64_t slices, int64_t longest, struct err *err)
+{
+    double seconds = (double)crew->config.patience->slice_ms / 1000;
+    if (longest < 0)
+        return err_set(err, ERR_DEVICE_FAILED, "no answer for %.6g s", (double)slices * seconds);
+    return err_set(err, ERR_DEVICE_FAILED,
+                   "no answer for %.6g s, where the longest so far took less than %.6g s",
+                   (double)slices * seconds, (double)(longest + 1) * seconds);
+}
+
+/* Who does not even come back after an abort is what all wait for. */
+static int give_up(struct crew *crew, struct hand *hands, int n, int64_t waited, int64_t longest,
+                   struct err *err)
+{
+    const struct crew_config *config = &crew->config;
+    config->abort(config->context);
+    wait_all(hands, n, config->patience->slice_ms, config->patience->after);
+    for (int i = 0; i < n; i++)
+        if (!thread_wait_for(hands[i].thread, 0)) {
+            crew->lost = true;
+            late(crew, waited, longest, err);
+            return config->place(config->context, hands[i].device, err);
+        }
+    int rc = first_error(hands, n, err);
+    return rc != 0 && rc != ERR_CANCELLED ? rc : late(crew, waited, longest, err);
+}
+
+bool crew_lost(const struct crew *crew)
+{
+    return crew != NULL && crew->lost;
+}
+
 int crew_run(struct crew *crew, int first, int n, crew_task task, struct err *err)
 {
     struct hand *hands = crew->hands + first;
+    assert(!crew->lost);
     for (int i = 0; i < n; i++) {
         hands[i].task = task;
         hands[i].err = (struct err)ERR_INIT;
         thread_submit(hands[i].thread, do_task, &hands[i]);
     }
-    for (int i = 0; i < n; i++)
-        thread_wait(hands[i].thread);
+    const struct crew_patience *patience = crew->config.patience;
+    struct timed *timed = timed_of(crew, task);
+    int64_t limit =
+        timed->longest < 0 ? patience->first : patience->after + patience->times * timed->longest;
+    int64_t waited = wait_all(hands, n, patience->slice_ms, limit);
+    if (waited >= limit)
+        return give_up(crew, hands, n, waited, timed->longest, err);
+    timed->longest = waited > timed->longest ? waited : timed->longest;
     return first_error(hands, n, err);
 }
 
@@ -64,6 +139,8 @@ int crew_start(const struct crew_config *config, struct crew **ret_crew, struct 
     if (crew == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
     crew->config = *config;
+    if (config->patience == NULL)
+        crew->config.patience = &usual_patience;
     for (int i = 0; i < config->n_devices; i++) {
         const struct device_config *device = &config->devices[i];
         struct hand *hand = &crew->hands[i];
@@ -80,11 +157,14 @@ int crew_start(const struct crew_config *config, struct crew **ret_crew, struct 
     return 0;
 }
 
-void crew_stop(struct crew *crew)
+bool crew_stop(struct crew *crew)
 {
     if (crew == NULL)
-        return;
+        return true;
+    if (crew->lost)
+        return false;
     for (int i = 0; i < crew->config.n_devices; i++)
         thread_stop(crew->hands[i].thread);
     free(crew);
+    return true;
 }

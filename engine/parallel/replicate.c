@@ -193,6 +193,7 @@ static int start_crew(struct replicate *replicate, struct err *err)
         .abort = abort_all,
         .place = place_error,
         .context = replicate,
+        .patience = replicate->config.patience,
     };
     for (int r = 0; r < replicate->config.n_devices; r++) {
         struct driver *driver = &replicate->drivers[r];
@@ -210,9 +211,11 @@ static int start_crew(struct replicate *replicate, struct err *err)
     return crew_start(&config, &replicate->crew, err);
 }
 
-static void replicate_close(struct strategy *strategy)
+static bool replicate_close(struct strategy *strategy)
 {
     struct replicate *replicate = (struct replicate *)strategy;
+    if (crew_lost(replicate->crew))
+        return false;
     if (replicate->crew != NULL)
         on_devices(replicate, close_task, &(struct err)ERR_INIT);
     crew_stop(replicate->crew);
@@ -223,6 +226,7 @@ static void replicate_close(struct strategy *strategy)
     free(replicate->statistics);
     free(replicate->records);
     free(replicate);
+    return true;
 }
 
 static int replicate_open(const struct strategy_config *config, struct strategy **ret_strategy,

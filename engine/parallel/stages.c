@@ -121,9 +121,11 @@ static void prepare_runner(struct stages *stages, int device)
     };
 }
 
-static void stages_close(struct strategy *strategy)
+static bool stages_close(struct strategy *strategy)
 {
     struct stages *stages = (struct stages *)strategy;
+    if (crew_lost(stages->crew))
+        return false;
     if (stages->crew != NULL)
         on_devices(stages, close_task, &(struct err)ERR_INIT);
     crew_stop(stages->crew);
@@ -134,6 +136,7 @@ static void stages_close(struct strategy *strategy)
     pipeline_done(&stages->pipeline);
     host_room_done(&stages->room);
     free(stages);
+    return true;
 }
 
 static int stages_open(const struct strategy_config *config, struct strategy **ret_strategy,
@@ -152,6 +155,7 @@ static int stages_open(const struct strategy_config *config, struct strategy **r
         .abort = abort_all,
         .place = place_error,
         .context = stages,
+        .patience = stages->config.patience,
     };
     int rc = open_host(stages, err);
     for (int d = 0; rc == 0 && d < config->n_devices; d++)

@@ -31,10 +31,9 @@ int strategy_open(const struct strategy_config *config, struct strategy **ret_st
     return chosen(config)->open(config, ret_strategy, err);
 }
 
-void strategy_close(struct strategy *strategy)
+bool strategy_close(struct strategy *strategy)
 {
-    if (strategy != NULL)
-        strategy->def->close(strategy);
+    return strategy == NULL || strategy->def->close(strategy);
 }
 
 int strategy_train(struct strategy *strategy, const struct batch *batch, enum step_part part,

@@ -8,6 +8,7 @@
 #include "engine/graph/model.h"
 
 struct strategy;
+struct crew_patience;
 
 struct strategy_batch {
     int64_t n; /* samples */
@@ -23,7 +24,8 @@ struct strategy_config {
     size_t n_train_batches;
     const int64_t *eval_batches; /* the distinct sizes */
     size_t n_eval_batches;
-    bool keep_outputs; /* an evaluation gives the last layer's outputs */
+    const struct crew_patience *patience; /* with devices, crew.h; NULL: the usual */
+    bool keep_outputs;                    /* an evaluation gives the last layer's outputs */
 };
 
 struct strategy_memory { /* of one device */
@@ -81,7 +83,9 @@ int strategy_plan(const struct strategy_config *config, struct strategy_memory *
  * strategy. A device's failure is reported as «replica 1 on cpu:1: …». */
 int strategy_open(const struct strategy_config *config, struct strategy **ret_strategy,
                   struct err *err);
-void strategy_close(struct strategy *strategy);
+/* false: a device's thread has not come back, as an error has said. It may still use all that the
+ * strategy was given: that must stay, and the process should end. NULL is fine. */
+bool strategy_close(struct strategy *strategy);
 
 /* One batch of training, which ends an optimizer step unless `part` says that more batches
  * follow; one batch's evaluation. `step->first_sample` is that of the batch. All steps are called

@@ -280,8 +280,8 @@ int inference_run(const struct trainer_config *config, struct err *err)
     close_npy(&inference.losses, rc != 0);
     free(inference.sample_losses);
     scores_done(&inference.scores);
-    strategy_close(inference.strategy);
     output_close(&inference.output);
-    prepared_done(&inference.prepared);
+    if (strategy_close(inference.strategy)) /* else a device that hangs may yet use it */
+        prepared_done(&inference.prepared);
     return rc;
 }

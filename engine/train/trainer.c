@@ -408,11 +408,12 @@ static int open_all(struct trainer *trainer, struct err *err)
 
 static void close_all(struct trainer *trainer)
 {
-    loader_stop(trainer->loader);
     metrics_close(&trainer->metrics);
     record_close(&trainer->record);
-    strategy_close(trainer->strategy);
     output_close(&trainer->output);
+    if (!strategy_close(trainer->strategy))
+        return; /* a device that hangs may yet read batches and plans; the process ends */
+    loader_stop(trainer->loader);
     prepared_done(&trainer->prepared);
 }
 

@@ -127,6 +127,18 @@ TESTS += tests/engine/check_cpu
 tests_engine_check_cpu_SOURCES = tests/engine/check_cpu.c
 tests_engine_check_cpu_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_cpu_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_crew
+TESTS += tests/engine/check_crew
+tests_engine_check_crew_SOURCES = tests/engine/check_crew.c
+tests_engine_check_crew_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_crew_LDADD = $(ENGINE_TEST_LIBS)
+
+check_PROGRAMS += tests/engine/check_faults
+TESTS += tests/engine/check_faults
+tests_engine_check_faults_SOURCES = tests/engine/check_faults.c tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_faults_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_faults_LDADD = $(ENGINE_TEST_LIBS)
+
 check_PROGRAMS += tests/engine/check_shards
 TESTS += tests/engine/check_shards
 tests_engine_check_shards_SOURCES = tests/engine/check_shards.c tests/engine/run_job.c tests/engine/run_job.h
