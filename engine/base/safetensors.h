@@ -15,7 +15,7 @@ struct safetensor {
     const char *name;
     struct shape shape;
     enum dtype dtype;
-    const void *data; /* little-endian, plain */
+    const void *data; /* little-endian, plain, at any address: a file need not align it */
     size_t bytes;
 };
 

@@ -186,6 +186,19 @@ static const struct safetensor *find(const struct bench *bench, const char *name
     return safetensors_find(golden, path);
 }
 
+static double number(const struct safetensor *tensor, size_t i)
+{
+    const char *at = (const char *)tensor->data + i * dtype_size(tensor->dtype);
+    float real;
+    int64_t whole;
+    if (tensor->dtype == DTYPE_F32) {
+        memcpy(&real, at, sizeof real);
+        return (double)real;
+    }
+    memcpy(&whole, at, sizeof whole);
+    return (double)whole;
+}
+
 /* NULL of NULL. */
 static double *doubles(const struct safetensor *tensor)
 {
@@ -195,8 +208,7 @@ static double *doubles(const struct safetensor *tensor)
     double *values = malloc(n * sizeof *values);
     ck_assert_ptr_nonnull(values);
     for (size_t i = 0; i < n; i++)
-        values[i] = tensor->dtype == DTYPE_F32 ? (double)((const float *)tensor->data)[i]
-                                               : (double)((const int64_t *)tensor->data)[i];
+        values[i] = number(tensor, i);
     return values;
 }
 
