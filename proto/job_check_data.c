@@ -98,6 +98,26 @@ static int check_source(const struct job *job, const struct job_source *source, 
     return rules->named ? check_named(job, source, path, err) : 0;
 }
 
+/* What has no samples cannot say how many there are. */
+static int check_scatter(const struct job *job, struct err *err)
+{
+    const struct job_model *model = &job->model;
+    char path[LIMIT_NAME_BYTES + 32];
+    size_t n_scattered = 0;
+    for (size_t i = 0; i < model->n_inputs; i++) {
+        const struct job_input *input = &model->inputs[i];
+        n_scattered += input->scatter;
+        snprintf(path, sizeof path, "/model/inputs/%s/lengths", input->name);
+        if (input->lengths && !input->scatter)
+            return err_at(err, ERR_JOB_INVALID, path,
+                          "an input that is not scattered has no samples, and so no lengths");
+    }
+    if (n_scattered == 0)
+        return err_at(err, ERR_JOB_INVALID, model->n_inputs > 1 ? "/model/inputs" : "/model/input",
+                      "at least one input must be scattered: its samples make the batch");
+    return 0;
+}
+
 static bool is_image(const struct job_input *input)
 {
     return input->dtype == JOB_FLOAT32 && input->shape.rank == 3;
@@ -122,7 +142,9 @@ static int check_transform(const struct job *job, struct err *err)
 
 int job_check_data(const struct job *job, struct err *err)
 {
-    int rc = check_source(job, &job->data.train, "/data/train", err);
+    int rc = check_scatter(job, err);
+    if (rc == 0)
+        rc = check_source(job, &job->data.train, "/data/train", err);
     if (rc == 0 && job->data.has_validation)
         rc = check_source(job, &job->data.validation, "/data/validation", err);
     return rc != 0 ? rc : check_transform(job, err);

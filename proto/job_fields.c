@@ -15,8 +15,8 @@ static const struct field input_rows[] = {
      DEFAULT("\"float32\""), CHOICES(OPTION("float32", JOB_FLOAT32), OPTION("int64", JOB_INT64))},
     {"lengths", FIELD_BOOL, "The data says how many steps of each sample are valid",
      AT(job_input, lengths), DEFAULT("false")},
-    {"scatter", FIELD_FIXED, "Each replica gets its samples", DEFAULT("true"),
-     LATER({"false", "inputs that reach every replica whole"})},
+    {"scatter", FIELD_BOOL, "Each replica gets its samples; false: the whole, the same for all",
+     AT(job_input, scatter), DEFAULT("true")},
     {0},
 };
 

@@ -12,6 +12,7 @@ struct job_input {
     char *name;             /* unique among inputs and layers */
     struct job_shape shape; /* of one sample */
     enum job_dtype dtype;
+    bool scatter; /* false: no samples, the whole reaches every replica */
     bool lengths; /* the data says how many of a sample's steps (its first dimension) are valid */
 };
 

@@ -129,7 +129,8 @@ static int inputs_init(struct dataset *dataset, const struct job_data *data,
         input->channels = shape->rank > 0 ? shape->dim[0] : 1;
         dataset->n_inputs++;
         integer_range(want, input);
-        int rc = input->want.dtype == DTYPE_F32 ? transform_init(input, data, err) : 0;
+        bool transforms = input->want.dtype == DTYPE_F32 && !input->want.shared;
+        int rc = transforms ? transform_init(input, data, err) : 0;
         if (rc != 0)
             return rc;
     }
@@ -329,6 +330,8 @@ static int gather_array(const struct dataset *dataset, int i, const struct place
 {
     const struct input *input = &dataset->inputs[i];
     const struct shape *shape = &input->want.shape;
+    if (input->want.shared)
+        return dataset->format->input(dataset->content.state, i, 0, value, err);
     int rc = dataset->format->input(dataset->content.state, i, place->sample, value, err);
     if (rc == 0 && shape->rank == 3 && input->want.dtype == DTYPE_F32 &&
         (dataset->augment.crop || dataset->augment.flip))

@@ -7,7 +7,7 @@
 
 struct arrays {
     struct arrays_reader reader;
-    int n_inputs;
+    int n_inputs, first; /* first: of the inputs with samples, whose count is the data's */
     enum dtype dtype[MODEL_MAX_INPUTS];
     struct array inputs[MODEL_MAX_INPUTS], targets;
 };
@@ -105,11 +105,25 @@ static int check_targets(const char *name, const struct array *array,
     return check_sample(name, array, &want->target, "output", err);
 }
 
+/* The whole of an input that all samples share, as its only sample. */
+static int make_sample(const char *name, struct array *array, struct err *err)
+{
+    char text[SHAPE_TEXT];
+    struct shape shape = {.rank = array->shape.rank + 1, .dim = {1}};
+    if (shape.rank > LIMIT_RANK)
+        return err_set(err, ERR_DATA_INVALID, "%s: its shape %s is no input's", name,
+                       shape_format(&array->shape, text));
+    for (int i = 1; i < shape.rank; i++)
+        shape.dim[i] = array->shape.dim[i - 1];
+    array->shape = shape;
+    return 0;
+}
+
 /* One a sample of the first input. */
 static int check_samples(const struct arrays *arrays, const struct array *array, const char *name,
                          const char *first, const char *what, struct err *err)
 {
-    int64_t samples = arrays->inputs[0].shape.dim[0], found = array->shape.dim[0];
+    int64_t samples = arrays->inputs[arrays->first].shape.dim[0], found = array->shape.dim[0];
     if (found == samples)
         return 0;
     return err_set(err, ERR_DATA_INVALID, "%s has %lld %s, %s has %lld samples", name,
@@ -132,15 +146,17 @@ static int open_input(struct arrays *arrays, const struct job_source *source,
 {
     const char *key, *first_key;
     const char *name = name_of(source, want, i, &key);
-    const char *first = name_of(source, want, 0, &first_key);
+    const char *first = name_of(source, want, arrays->first, &first_key);
     struct array *array = &arrays->inputs[i];
     int rc = reader->read(reader, name, array, err);
     if (rc != 0)
         return rc;
     arrays->dtype[i] = want->inputs[i].dtype;
     arrays->n_inputs = i + 1;
-    rc = check_samples(arrays, array, name, first, want->inputs[i].of < 0 ? "samples" : "lengths",
-                       err);
+    rc = want->inputs[i].shared
+             ? make_sample(name, array, err)
+             : check_samples(arrays, array, name, first,
+                             want->inputs[i].of < 0 ? "samples" : "lengths", err);
     return rc != 0 ? rc : check_input(name, array, want, i, err);
 }
 
@@ -157,7 +173,7 @@ static int open_targets(struct arrays *arrays, const struct job_source *source,
                         const struct dataset_want *want, const struct arrays_reader *reader,
                         bool *ret_labels, struct err *err)
 {
-    const char *key, *first = name_of(source, want, 0, &key);
+    const char *key, *first = name_of(source, want, arrays->first, &key);
     if (!has_targets(source, want, reader))
         return 0;
     int rc = reader->read(reader, source->targets, &arrays->targets, err);
@@ -197,6 +213,8 @@ int arrays_open(const struct job_source *source, const struct dataset_want *want
         return err_set(err, ERR_NOMEM, "no memory for a data set");
     }
     arrays->reader = *reader;
+    while (want->inputs[arrays->first].shared)
+        arrays->first++;
     bool labels = false;
     int rc = open_all(arrays, source, want, what, reader, &labels, err);
     if (rc != 0) {
@@ -209,7 +227,7 @@ int arrays_open(const struct job_source *source, const struct dataset_want *want
     bool targets = arrays->targets.type != NULL;
     *ret_content = (struct dataset_content){
         .state = arrays,
-        .samples = arrays->inputs[0].shape.dim[0],
+        .samples = arrays->inputs[arrays->first].shape.dim[0],
         .labels = labels,
         .untargeted = !targets,
         .fingerprint = targets ? array_fingerprint(&arrays->targets, fingerprint) : fingerprint,

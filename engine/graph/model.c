@@ -48,6 +48,7 @@ static struct model_input document_input(const struct job_input *input)
     struct model_input found = {.name = input->name,
                                 .shape = {.rank = (int)input->shape.rank},
                                 .dtype = dtypes[input->dtype],
+                                .shared = !input->scatter,
                                 .lengths = -1,
                                 .of = -1,
                                 .trims = -1,

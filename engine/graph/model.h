@@ -46,6 +46,7 @@ struct model_input {
     const char *name;   /* the document's; "NAME.lengths" */
     struct shape shape; /* of one sample; [] for lengths */
     enum dtype dtype;   /* DTYPE_F32, DTYPE_I64 */
+    bool shared;        /* every sample has the same: the document does not scatter it */
     int lengths;    /* the input that holds its lengths, 1 … shape.dim[0] each; -1: it has none */
     int of;         /* the input that these are the lengths of; -1: an input of the document */
     int64_t values; /* a layer looks its integers up in a table of that many rows: they lie in

@@ -76,7 +76,8 @@ static const char *input_sizes(const struct model *model, int64_t n, char *ret_t
     size_t used = 0;
     for (int i = 0; i < model->n_inputs && used < size; i++) {
         char text[SHAPE_TEXT];
-        struct shape shape = batched(n, &model->inputs[i].shape);
+        const struct model_input *input = &model->inputs[i];
+        struct shape shape = input->shared ? input->shape : batched(n, &input->shape);
         used += (size_t)snprintf(ret_text + used, size - used, "%s%s", i > 0 ? ", " : "",
                                  shape_format(&shape, text));
     }

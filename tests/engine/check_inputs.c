@@ -5,6 +5,7 @@
 #include "engine/graph/graph.h"
 #include "engine/ops/registry.h"
 #include "proto/json.h"
+#include "tests/engine/idx_files.h"
 #include "tests/engine/run_job.h"
 #include "tests/lib/checks.h"
 
@@ -88,6 +89,103 @@ START_TEST(every_input_is_scattered)
 }
 END_TEST
 
+/* Two numbers for all of seven samples of two rows: whole, and once a sample. */
+
+enum { SAMPLES = 7, SIZE = 4 };
+
+static const char shared_job[] =
+    "{'version': 1, 'model': {"
+    " 'inputs': {'shift': {'shape': [2, 2], 'scatter': %s}, 'x': {'shape': [2, 2]}},"
+    " 'layers': [{'type': 'Linear', 'name': 'a', 'out_features': 2, 'inputs': ['shift']},"
+    "  {'type': 'Add', 'name': 'sum', 'inputs': ['a', 'x', 'shift']}, {'type': 'Flatten'},"
+    "  {'type': 'Linear', 'name': 'out', 'out_features': 3}]},"
+    " 'data': {'train': {'format': 'idx', 'inputs': {'x': '%s', 'shift': '%s'}, 'targets': '%s'},"
+    "  'transform': {'scale': %s}},"
+    " 'loss': {'type': 'CrossEntropyLoss'}, 'optimizer': {'type': 'SGD', 'lr': 0.1},"
+    " 'train': {'epochs': 2, 'batch_size': 5, 'trace': ['shapes']}}";
+
+static const char *rows_file(const char *name, uint32_t samples, int rank, const uint8_t *rows)
+{
+    const uint32_t dim[] = {samples, 2, 2};
+    uint8_t file[64];
+    return idx_file(name, file,
+                    idx_make(file, 8, rank, samples > 0 ? dim : dim + 1, rows,
+                             rank == 1 ? samples : (samples > 0 ? samples : 1) * SIZE));
+}
+
+static void run_shared(const char *scatter, const char *scale, int n_devices, const char *output,
+                       struct run_job *run)
+{
+    static const uint8_t shift[SIZE] = {3, 1, 4, 2}, targets[SAMPLES] = {0, 1, 2, 0, 1, 2, 0};
+    uint8_t x[SAMPLES * SIZE], shifts[SAMPLES * SIZE];
+    char text[1024];
+    struct err err = ERR_INIT;
+    struct job *job = NULL;
+    bool whole = strcmp(scatter, "false") == 0;
+    for (int i = 0; i < SAMPLES * SIZE; i++) {
+        x[i] = (uint8_t)(i * 5 % 7);
+        shifts[i] = shift[i % SIZE];
+    }
+    snprintf(text, sizeof text, shared_job, scatter, rows_file("x.idx", SAMPLES, 3, x),
+             whole ? rows_file("whole.idx", 0, 2, shift)
+                   : rows_file("shifts.idx", SAMPLES, 3, shifts),
+             rows_file("y.idx", SAMPLES, 1, targets), scale);
+    for (char *c = text; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    int rc = job_parse(text, strlen(text), &job, &err);
+    ck_assert_msg(rc == 0, "%s: %s", err.path, err.message);
+    run_job_parsed(job, output, n_devices, 0, run);
+    job_free(job);
+}
+
+START_TEST(an_input_is_not_scattered)
+{
+    static struct run_job whole, each;
+    char a[64], b[64];
+    snprintf(a, sizeof a, "%s/whole", checks_scratch());
+    snprintf(b, sizeof b, "%s/each", checks_scratch());
+    run_shared("false", "1", _i, a, &whole);
+    ck_assert_msg(whole.rc == 0, "%s: %s", whole.err.path, whole.err.message);
+    run_shared("true", "1", _i, b, &each);
+    ck_assert_msg(each.rc == 0, "%s: %s", each.err.path, each.err.message);
+    run_job_same_file(a, b, "weights.safetensors");
+    ck_assert_ptr_nonnull(
+        strstr(whole.said, "Outside: input size [2, 2], [5, 2, 2] output size [5, 3]\n"));
+    ck_assert_ptr_null(strstr(each.said, "input size [2, 2]"));
+}
+END_TEST
+
+/* The transform is of samples. */
+START_TEST(what_is_shared_is_not_transformed)
+{
+    static struct run_job run;
+    char a[64], b[64];
+    snprintf(a, sizeof a, "%s/two", checks_scratch());
+    snprintf(b, sizeof b, "%s/channels", checks_scratch());
+    run_shared("false", "0.5", 1, a, &run);
+    double loss = run.progress.loss;
+    run_shared("true", "0.5", 1, b, &run);
+    ck_assert_int_eq(run.rc, 0);
+    ck_assert_double_ne(run.progress.loss, loss);
+}
+END_TEST
+
+START_TEST(what_is_whole_has_no_lengths)
+{
+    struct err err = ERR_INIT;
+    struct job *job = NULL;
+    json_t *root = json_loads(document, 0, NULL);
+    json_object_set_new(
+        json_object_get(json_object_get(root, "model"), "inputs"), "right",
+        json_pack("{s:[i, i], s:b, s:b}", "shape", 4, 5, "scatter", false, "lengths", true));
+    ck_assert_int_eq(job_from_json(root, &job, &err), ERR_JOB_INVALID);
+    ck_assert_str_eq(err.path, "/model/inputs/right/lengths");
+    ck_assert_str_eq(err.message,
+                     "an input that is not scattered has no samples, and so no lengths");
+    json_decref(root);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("inputs");
@@ -95,5 +193,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, NULL, checks_scratch_remove);
     tcase_add_test(tcase, lengths_follow_the_steps);
     tcase_add_test(tcase, every_input_is_scattered);
+    tcase_add_loop_test(tcase, an_input_is_not_scattered, 1, 4);
+    tcase_add_test(tcase, what_is_shared_is_not_transformed);
+    tcase_add_test(tcase, what_is_whole_has_no_lengths);
     return checks_run(suite);
 }
