@@ -123,9 +123,9 @@ static struct timetable_cost sum_layers(const struct balance_layer *layers, size
 {
     struct timetable_cost cost = {{0}};
     for (size_t i = first; i < end; i++) {
-        cost.of[TIMETABLE_FORWARD] += layers[i].forward;
-        cost.of[TIMETABLE_BACKWARD] += layers[i].backward;
-        cost.of[TIMETABLE_WEIGHT] += layers[i].weight;
+        cost.of[SECTION_FORWARD] += layers[i].forward;
+        cost.of[SECTION_BACKWARD] += layers[i].backward;
+        cost.of[SECTION_WEIGHTS] += layers[i].weight;
     }
     return cost;
 }

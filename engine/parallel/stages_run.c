@@ -273,10 +273,8 @@ static int run_flow(struct runner *runner, enum section flow, int i, struct err 
 
 static int run_entry(struct runner *runner, const struct timetable_entry *entry, struct err *err)
 {
-    if (entry->kind == TIMETABLE_FORWARD)
-        return run_flow(runner, SECTION_FORWARD, entry->microbatch, err);
-    if (entry->kind == TIMETABLE_BACKWARD)
-        return run_flow(runner, SECTION_BACKWARD, entry->microbatch, err);
+    if (entry->kind != SECTION_WEIGHTS)
+        return run_flow(runner, entry->kind, entry->microbatch, err);
     return rows_at(runner, entry->microbatch).n == 0
                ? 0
                : run_section(runner, SECTION_WEIGHTS, entry->microbatch, err);

@@ -70,7 +70,7 @@ int timetable_slots(enum pipeline_schedule schedule, int stages, int stage, int 
     return smaller(rule->depth(stages, stage, microbatches) + rule->held(stage), microbatches);
 }
 
-static void append(struct timetable_stage *stage, enum timetable_kind kind, int microbatch)
+static void append(struct timetable_stage *stage, enum section kind, int microbatch)
 {
     stage->entries[stage->n++] = (struct timetable_entry){.kind = kind, .microbatch = microbatch};
 }
@@ -82,36 +82,36 @@ static void list_training(const struct timetable_config *config, int index,
     int m = config->microbatches, forward = 0, weight = 0;
     int depth = smaller(rule->depth(config->stages, index, m), m), held = rule->held(index);
     while (forward < depth)
-        append(stage, TIMETABLE_FORWARD, forward++);
+        append(stage, SECTION_FORWARD, forward++);
     for (int backward = 0; backward < m; backward++) {
-        append(stage, TIMETABLE_BACKWARD, backward);
+        append(stage, SECTION_BACKWARD, backward);
         if (rule->split && backward >= held)
-            append(stage, TIMETABLE_WEIGHT, weight++);
+            append(stage, SECTION_WEIGHTS, weight++);
         if (forward < m)
-            append(stage, TIMETABLE_FORWARD, forward++);
+            append(stage, SECTION_FORWARD, forward++);
     }
     while (rule->split && weight < m)
-        append(stage, TIMETABLE_WEIGHT, weight++);
+        append(stage, SECTION_WEIGHTS, weight++);
 }
 
 static void list_evaluation(const struct timetable_config *config, struct timetable_stage *stage)
 {
     for (int i = 0; i < config->microbatches; i++)
-        append(stage, TIMETABLE_FORWARD, i);
+        append(stage, SECTION_FORWARD, i);
 }
 
-static enum timetable_kind last_kind(const struct timetable_config *config)
+static enum section last_kind(const struct timetable_config *config)
 {
     if (!config->training)
-        return TIMETABLE_FORWARD;
-    return rules[config->schedule].split ? TIMETABLE_WEIGHT : TIMETABLE_BACKWARD;
+        return SECTION_FORWARD;
+    return rules[config->schedule].split ? SECTION_WEIGHTS : SECTION_BACKWARD;
 }
 
 static int count_slots(const struct timetable_config *config, const struct timetable_stage *stage)
 {
     int held = 0, most = 0;
     for (size_t i = 0; i < stage->n; i++) {
-        held += stage->entries[i].kind == TIMETABLE_FORWARD;
+        held += stage->entries[i].kind == SECTION_FORWARD;
         most = held > most ? held : most;
         held -= stage->entries[i].kind == last_kind(config);
     }
@@ -124,8 +124,8 @@ static double cost_of(const struct timetable_config *config, int stage,
     static const struct timetable_cost unit = {{1, 1, 1}};
     size_t at = (size_t)entry->microbatch * (size_t)config->stages + (size_t)stage;
     const struct timetable_cost *cost = config->costs != NULL ? &config->costs[at] : &unit;
-    bool both = entry->kind == TIMETABLE_BACKWARD && !rules[config->schedule].split;
-    return cost->of[entry->kind] + (both ? cost->of[TIMETABLE_WEIGHT] : 0);
+    bool both = entry->kind == SECTION_BACKWARD && !rules[config->schedule].split;
+    return cost->of[entry->kind] + (both ? cost->of[SECTION_WEIGHTS] : 0);
 }
 
 /* How far the stages are: of each kind the sections that have ended are the first ones. */
@@ -136,7 +136,7 @@ struct run {
     double *ends[2]; /* forward, backward: [microbatch * stages + stage]; below 0: not yet */
 };
 
-static double *end_of(struct run *run, enum timetable_kind kind, int stage, int microbatch)
+static double *end_of(struct run *run, enum section kind, int stage, int microbatch)
 {
     return &run->ends[kind][(size_t)microbatch * (size_t)run->config->stages + (size_t)stage];
 }
@@ -145,10 +145,10 @@ static double *end_of(struct run *run, enum timetable_kind kind, int stage, int 
  * comes before it in the list. */
 static double ready_at(struct run *run, int stage, const struct timetable_entry *entry)
 {
-    if (entry->kind == TIMETABLE_FORWARD && stage > 0)
-        return *end_of(run, TIMETABLE_FORWARD, stage - 1, entry->microbatch);
-    if (entry->kind == TIMETABLE_BACKWARD && stage < run->config->stages - 1)
-        return *end_of(run, TIMETABLE_BACKWARD, stage + 1, entry->microbatch);
+    if (entry->kind == SECTION_FORWARD && stage > 0)
+        return *end_of(run, SECTION_FORWARD, stage - 1, entry->microbatch);
+    if (entry->kind == SECTION_BACKWARD && stage < run->config->stages - 1)
+        return *end_of(run, SECTION_BACKWARD, stage + 1, entry->microbatch);
     return 0;
 }
 
@@ -165,7 +165,7 @@ static size_t advance(struct run *run, int index)
         entry->start = ready > free_at ? ready : free_at;
         entry->end = entry->start + cost_of(run->config, index, entry);
         stage->busy += cost_of(run->config, index, entry);
-        if (entry->kind != TIMETABLE_WEIGHT)
+        if (entry->kind != SECTION_WEIGHTS)
             *end_of(run, entry->kind, index, entry->microbatch) = entry->end;
     }
     run->next[index] = i;
@@ -225,7 +225,7 @@ static int list_all(struct timetable *table, struct err *err)
     for (int s = 0; table->stages != NULL && s < config->stages; s++) {
         struct timetable_stage *stage = &table->stages[s];
         stage->entries = calloc((size_t)config->microbatches,
-                                (config->training ? TIMETABLE_KINDS : 1) * sizeof *stage->entries);
+                                (config->training ? SECTION_COUNT : 1) * sizeof *stage->entries);
         if (stage->entries == NULL)
             break;
         if (config->training)

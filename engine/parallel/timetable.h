@@ -18,14 +18,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "engine/plan/plan.h"
 #include "proto/err.h"
 #include "proto/job_parallel.h"
 
-enum timetable_kind { TIMETABLE_FORWARD, TIMETABLE_BACKWARD, TIMETABLE_WEIGHT, TIMETABLE_KINDS };
-
 /* Seconds, or any other unit, of one micro-batch in one stage; 0 is allowed. */
 struct timetable_cost {
-    double of[TIMETABLE_KINDS];
+    double of[SECTION_COUNT];
 };
 
 struct timetable_config {
@@ -37,7 +36,7 @@ struct timetable_config {
 };
 
 struct timetable_entry {
-    enum timetable_kind kind;
+    enum section kind;
     int microbatch;
     double start, end; /* as predicted, from the step's begin */
 };

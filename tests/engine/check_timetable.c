@@ -211,7 +211,7 @@ struct random_case {
     struct timetable_config config;
     struct timetable_cost costs[MOST_STAGES * MOST_BATCHES];
     struct timetable *table;
-    const struct timetable_entry *found[MOST_STAGES][TIMETABLE_KINDS][MOST_BATCHES];
+    const struct timetable_entry *found[MOST_STAGES][SECTION_COUNT][MOST_BATCHES];
 };
 
 static void make_case(struct random_case *c, unsigned seed)
@@ -225,7 +225,7 @@ static void make_case(struct random_case *c, unsigned seed)
         .costs = c->costs,
     };
     for (int i = 0; i < MOST_STAGES * MOST_BATCHES; i++)
-        for (int k = 0; k < TIMETABLE_KINDS; k++)
+        for (int k = 0; k < SECTION_COUNT; k++)
             c->costs[i].of[k] = random() % 4 == 0 ? 0 : (double)(random() % 100) / 7;
     c->table = build(&c->config);
 }
@@ -234,7 +234,7 @@ static void make_case(struct random_case *c, unsigned seed)
 static void find_entries(struct random_case *c)
 {
     for (int s = 0; s < c->config.stages; s++) {
-        int next[TIMETABLE_KINDS] = {0};
+        int next[SECTION_COUNT] = {0};
         for (size_t i = 0; i < c->table->stages[s].n; i++) {
             const struct timetable_entry *entry = &c->table->stages[s].entries[i];
             ck_assert_int_eq(entry->microbatch, next[entry->kind]++);
@@ -242,13 +242,13 @@ static void find_entries(struct random_case *c)
         }
         bool split = timetable_splits_backward(c->config.schedule);
         int m = c->config.microbatches, training = c->config.training;
-        ck_assert_int_eq(next[TIMETABLE_FORWARD], m);
-        ck_assert_int_eq(next[TIMETABLE_BACKWARD], training ? m : 0);
-        ck_assert_int_eq(next[TIMETABLE_WEIGHT], training && split ? m : 0);
+        ck_assert_int_eq(next[SECTION_FORWARD], m);
+        ck_assert_int_eq(next[SECTION_BACKWARD], training ? m : 0);
+        ck_assert_int_eq(next[SECTION_WEIGHTS], training && split ? m : 0);
     }
 }
 
-static double end_of(const struct random_case *c, int stage, enum timetable_kind kind, int i)
+static double end_of(const struct random_case *c, int stage, enum section kind, int i)
 {
     return stage >= 0 && stage < c->config.stages ? c->found[stage][kind][i]->end : 0;
 }
@@ -257,20 +257,19 @@ static double end_of(const struct random_case *c, int stage, enum timetable_kind
 static double needs_end(const struct random_case *c, int stage, const struct timetable_entry *entry)
 {
     int i = entry->microbatch;
-    if (entry->kind == TIMETABLE_FORWARD)
-        return end_of(c, stage - 1, TIMETABLE_FORWARD, i);
-    if (entry->kind == TIMETABLE_WEIGHT)
-        return end_of(c, stage, TIMETABLE_BACKWARD, i);
-    return fmax(end_of(c, stage + 1, TIMETABLE_BACKWARD, i),
-                end_of(c, stage, TIMETABLE_FORWARD, i));
+    if (entry->kind == SECTION_FORWARD)
+        return end_of(c, stage - 1, SECTION_FORWARD, i);
+    if (entry->kind == SECTION_WEIGHTS)
+        return end_of(c, stage, SECTION_BACKWARD, i);
+    return fmax(end_of(c, stage + 1, SECTION_BACKWARD, i), end_of(c, stage, SECTION_FORWARD, i));
 }
 
 static double cost_of(const struct random_case *c, int stage, const struct timetable_entry *entry)
 {
     const double *cost = c->costs[entry->microbatch * c->config.stages + stage].of;
     bool split = timetable_splits_backward(c->config.schedule);
-    bool both = entry->kind == TIMETABLE_BACKWARD && !split;
-    return cost[entry->kind] + (both ? cost[TIMETABLE_WEIGHT] : 0);
+    bool both = entry->kind == SECTION_BACKWARD && !split;
+    return cost[entry->kind] + (both ? cost[SECTION_WEIGHTS] : 0);
 }
 
 /* A section begins as soon as its stage is free and its needs have ended, and not before: so no
