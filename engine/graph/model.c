@@ -132,7 +132,6 @@ static void describe_layers(const struct build *build, struct model *model)
         layer->output.rank--;
         memmove(layer->output.dim, layer->output.dim + 1,
                 (size_t)layer->output.rank * sizeof layer->output.dim[0]);
-        layer->dtype = output->dtype;
         layer->lengths = output->lengths != NULL ? output->lengths->input : -1;
         layer->needs_grad = output->needs_grad;
         layer->used |= output == build->graph->output;
@@ -252,6 +251,15 @@ static int find(struct build *build, struct model *model, struct err *err)
     return rc;
 }
 
+/* In what type the layers' outputs are, in all graphs. */
+static int find_types(struct build *build, struct model *model, struct err *err)
+{
+    int rc = model->job->train.precision == PRECISION_BF16 ? precision_lower(build, err) : 0;
+    for (size_t i = 0; i < model->job->model.n_layers; i++)
+        model->layers[i].dtype = build->graph->layers[i]->dtype;
+    return rc;
+}
+
 int model_build(const struct job *job, const struct op_registry *ops, struct model **ret_model,
                 struct err *err)
 {
@@ -275,6 +283,8 @@ int model_build(const struct job *job, const struct op_registry *ops, struct mod
                               .bucket_first = -1,
                               .layer = -1};
         rc = find(&build, model, err);
+        if (rc == 0)
+            rc = find_types(&build, model, err);
     }
     graph_free(graph);
     if (rc != 0)

@@ -4,7 +4,8 @@
  * other type is cast ahead of it, what it makes gets its type. A value is cast at most once, so a
  * parameter is rounded once a step and backward reads what forward read. Only a recomputed segment
  * casts again: a copy kept from forward would undo what recomputing saves. Parameters themselves,
- * their gradients and the optimizer's state stay F32, and so does what the host reads.
+ * their gradients and the optimizer's state stay F32, and so does what the host reads. What crosses
+ * between stages has the type that the whole model gives it.
  */
 #include <string.h>
 
@@ -88,7 +89,9 @@ static int lower_node(struct lowering *lowering, struct node *node, struct err *
     for (int i = 0; i < node->n_in; i++) {
         if (!is_real(node->in[i]))
             continue;
-        enum dtype dtype = low && (node->op->low.in >> i & 1) != 0 ? DTYPE_BF16 : DTYPE_F32;
+        enum dtype dtype = node->op->send                            ? node->out[0]->dtype
+                           : low && (node->op->low.in >> i & 1) != 0 ? DTYPE_BF16
+                                                                     : DTYPE_F32;
         node->in[i] = in_type(lowering, node->in[i], dtype, node, err);
         if (node->in[i] == NULL)
             return err->code;
@@ -98,6 +101,16 @@ static int lower_node(struct lowering *lowering, struct node *node, struct err *
             (node->op->low.out >> i & 1) != 0)
             node->out[i]->dtype = DTYPE_BF16;
     return build_append(lowering->build, node, err);
+}
+
+/* What crosses between stages has the type that it has in the whole model, back and forth. */
+static void lower_carried(const struct model *model, const struct carried *carried, int n)
+{
+    for (int i = 0; i < n; i++) {
+        carried[i].value->dtype = model->layers[carried[i].layer].dtype;
+        if (carried[i].grad != NULL)
+            carried[i].grad->dtype = carried[i].value->dtype;
+    }
 }
 
 /* The host reads floats. */
@@ -127,6 +140,8 @@ int precision_lower(struct build *build, struct err *err)
     };
     if (lowering.twin == NULL)
         return err_set(err, ERR_NOMEM, "no memory for the model's graph");
+    lower_carried(graph->model, graph->received, graph->n_received);
+    lower_carried(graph->model, graph->sent, graph->n_sent);
     graph->nodes = NULL;
     graph->n_nodes = graph->nodes_capacity = 0;
     for (size_t i = 0; i < n_nodes; i++) {

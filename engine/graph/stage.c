@@ -34,7 +34,7 @@ static struct value *receive(struct build *build, int layer, struct err *err)
     const struct model_layer *made = &build->graph->model->layers[layer];
     struct shape shape = build_batch_shape(build, &made->output);
     const char *name = build->job->model.layers[layer].name;
-    struct value *value = build_value(build, VALUE_RECEIVED, name, shape, made->dtype, err);
+    struct value *value = build_value(build, VALUE_RECEIVED, name, shape, DTYPE_F32, err);
     if (value == NULL)
         return NULL;
     if (made->lengths >= 0)

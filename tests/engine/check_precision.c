@@ -128,7 +128,7 @@ START_TEST(recomputed_segments_cast_again)
                "C x linear(%29, %22, -) -> %15 [6, 4] BF16\n"
                "C p cast(%15) -> %30 [6, 4]\n"
                "C p softmax(%30) -> %16 [6, 4]\n"
-               "W y cast(%3) -> %31 [6, 4] BF16\n"
+               "W y cast(%16) -> %31 [6, 4] BF16\n"
                "W y linear_weight_grad(%31, %14) -> y.weight.grad\n"
                "I y linear_input_grad(%14, %25) -> %18 [6, 4] BF16\n"
                "I p cast(%18) -> %32 [6, 4]\n"

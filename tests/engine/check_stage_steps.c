@@ -70,6 +70,18 @@ static const struct {
      " 'n_embd': 8, 'dropout': 0.1}",
      LABELS "'optimizer': {'type': 'SGD', 'lr': 0.1},"
             " 'train': {'epochs': 1, 'batch_size': 4, 'checkpoint_activations': true}"},
+    /* What crosses is BF16 behind a product, and where the whole model keeps it so. */
+    {"'preset': 'gpt', 'args': {'vocab_size': 11, 'context': 6, 'n_layer': 3, 'n_head': 2,"
+     " 'n_embd': 8, 'dropout': 0.1}",
+     LABELS "'optimizer': {'type': 'SGD', 'lr': 0.1},"
+            " 'train': {'epochs': 1, 'batch_size': 4, 'precision': 'bf16'}"},
+    {"'input': {'shape': [2, 8, 8]}, 'layers': ["
+     " {'type': 'Conv2d', 'out_channels': 16, 'kernel_size': 3, 'padding': 1},"
+     " {'type': 'GELU', 'name': 'g'}, {'type': 'Conv2d', 'name': 'c', 'out_channels': 16,"
+     " 'kernel_size': 1}, {'type': 'Add', 'inputs': ['c', 'g']}, {'type': 'SiLU'},"
+     " {'type': 'Flatten'}, {'type': 'Linear', 'out_features': 5}]",
+     LABELS "'optimizer': {'type': 'SGD', 'lr': 0.01},"
+            " 'train': {'epochs': 1, 'batch_size': 4, 'precision': 'bf16'}"},
 };
 enum { N_MODELS = sizeof models / sizeof models[0], STEPS = 2 };
 
