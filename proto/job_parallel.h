@@ -44,6 +44,7 @@ struct job_parallel {
     /* Of stages; at most one of split and stages, of split_size and microbatches, is given. */
     char **split; /* where the second and later stages begin, as job_stage's; NULL: by balance */
     size_t n_split;
+    bool split_chosen, microbatches_chosen; /* not the document's, see engine/parallel/choose.h */
     struct job_stage *stages;
     size_t n_stages;
     int64_t split_size;   /* samples in a micro-batch, as Tensor.split; 0: not given */

@@ -3,6 +3,7 @@
 #include "engine/exec/executor.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "engine/graph/op.h"
 
@@ -86,5 +87,24 @@ int executor_run(struct executor *executor, const struct run *run, struct err *e
     int rc = 0;
     for (int section = 0; rc == 0 && section < SECTION_COUNT; section++)
         rc = executor_run_section(executor, (enum section)section, run, err);
+    return rc;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+int executor_time(struct executor *executor, const struct run *run, double *ret_seconds,
+                  struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < executor->plan->n_steps; i++) {
+        double before = now();
+        rc = run_step(executor, i, run, err);
+        ret_seconds[i] = now() - before;
+    }
     return rc;
 }

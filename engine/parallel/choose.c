@@ -24,7 +24,9 @@ struct search {
     int64_t memory[LIMIT_DEVICES]; /* the same */
     int64_t rows;                  /* of a pipeline's part of a batch */
     bool split;                    /* the document says where to cut: choice.first */
-    struct balance_layer *layers;  /* room */
+    choose_measure measure;        /* NULL: times are estimated */
+    void *context;
+    struct balance_layer *layers; /* room */
 };
 
 static int nomem(struct err *err)
@@ -55,8 +57,11 @@ static int find_split(const struct search *search, const struct microbatch_rule 
         .microbatches = (int)microbatch_count(rule, search->rows),
         .memory_bytes = search->memory,
     };
-    int rc = estimate_layers(search->model, &estimate_core, microbatch_cut(rule, all, 0).n,
-                             trains(search), search->layers, err);
+    int64_t rows = microbatch_cut(rule, all, 0).n;
+    int rc =
+        estimate_layers(search->model, &estimate_core, rows, trains(search), search->layers, err);
+    if (rc == 0 && search->measure != NULL)
+        rc = search->measure(search->context, search->model, rows, search->layers, err);
     if (rc == 0)
         rc = balance_find(&config, &balance, err);
     if (rc == 0)
@@ -130,10 +135,15 @@ static int write_split(struct job *job, const struct choice *choice, int stages,
     size_t n = (size_t)stages - 1;
     if (n == 0)
         return 0;
+    for (size_t i = 0; i < parallel->n_split; i++)
+        free(parallel->split[i]);
+    free(parallel->split);
+    parallel->n_split = 0;
     parallel->split = calloc(n, sizeof *parallel->split);
     if (parallel->split == NULL)
         return nomem(err);
     parallel->n_split = n; /* freed with the job, full or not */
+    parallel->split_chosen = true;
     for (size_t i = 0; i < n; i++) {
         parallel->split[i] = strdup(job->model.layers[choice->first[i + 1]].name);
         if (parallel->split[i] == NULL)
@@ -147,8 +157,10 @@ static int search_all(struct search *search, struct err *err)
     struct choice best = {.seconds = INFINITY};
     search->split = job_stage_begins(search->job, best.first) > 0;
     int rc = try_all(search, &best, err);
-    if (rc == 0 && is_open(search))
+    if (rc == 0 && is_open(search)) {
         search->job->parallel.microbatches = best.microbatches;
+        search->job->parallel.microbatches_chosen = true;
+    }
     if (rc == 0 && !search->split)
         rc = write_split(search->job, &best, search->stages, err);
     return rc;
@@ -168,22 +180,45 @@ static void set_up(struct search *search, size_t n_devices, int64_t memory_bytes
     }
 }
 
+/* Builds what the search is about, runs it. */
+static int run(struct search *search, size_t n_devices, int64_t memory_bytes,
+               int (*how)(struct search *search, struct err *err), struct err *err)
+{
+    struct model *model = NULL;
+    set_up(search, n_devices, memory_bytes);
+    int rc = model_build(search->job, &op_registry, &model, err);
+    if (rc != 0)
+        return rc;
+    search->model = model;
+    search->layers = calloc(search->job->model.n_layers, sizeof *search->layers);
+    rc = search->layers != NULL ? how(search, err) : nomem(err);
+    free(search->layers);
+    model_free(model);
+    return rc;
+}
+
 int choose_stages(struct job *job, size_t n_devices, int64_t memory_bytes, struct err *err)
 {
     struct search search = {.job = job};
-    struct model *model = NULL;
     if (job->parallel.mode != PARALLEL_STAGES)
         return 0;
-    set_up(&search, n_devices, memory_bytes);
-    int rc = model_build(job, &op_registry, &model, err);
-    if (rc != 0)
-        return rc;
-    if (job->parallel.n_devices == 0)
+    int rc = run(&search, n_devices, memory_bytes, search_all, err);
+    if (rc == 0 && job->parallel.n_devices == 0)
         job->parallel.n_devices = (int64_t)n_devices;
-    search.model = model;
-    search.layers = calloc(job->model.n_layers, sizeof *search.layers);
-    rc = search.layers != NULL ? search_all(&search, err) : nomem(err);
-    free(search.layers);
-    model_free(model);
     return rc;
+}
+
+static int search_split(struct search *search, struct err *err)
+{
+    struct choice choice = {.seconds = INFINITY};
+    struct microbatch_rule rule = rule_of(search, search->job->parallel.microbatches);
+    int rc = find_split(search, &rule, &choice, err);
+    return rc == 0 ? write_split(search->job, &choice, search->stages, err) : rc;
+}
+
+int choose_split(struct job *job, size_t n_devices, int64_t memory_bytes, choose_measure measure,
+                 void *context, struct err *err)
+{
+    struct search search = {.job = job, .measure = measure, .context = context};
+    return run(&search, n_devices, memory_bytes, search_split, err);
 }

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "engine/graph/graph.h"
 #include "engine/graph/op.h"
 #include "engine/graph/split.h"
 #include "engine/ops/registry.h"
@@ -42,14 +41,25 @@ static const size_t members[] = {
     [PHASE_UPDATE] = 0,
 };
 
+/* The loss is the last stage's. */
+static struct balance_layer *layer_of(const struct node *node, size_t n_layers,
+                                      struct balance_layer *layers)
+{
+    return &layers[node->layer >= 0 ? (size_t)node->layer : n_layers - 1];
+}
+
+void estimate_add(const struct node *node, double seconds, size_t n_layers,
+                  struct balance_layer *layers)
+{
+    if (members[node->phase] != 0)
+        *(double *)((char *)layer_of(node, n_layers, layers) + members[node->phase]) += seconds;
+}
+
 static void add_node(const struct node *node, const struct estimate_rates *rates, size_t n_layers,
                      struct balance_layer *layers)
 {
-    /* The loss is the last stage's. */
-    struct balance_layer *layer = &layers[node->layer >= 0 ? (size_t)node->layer : n_layers - 1];
-    if (members[node->phase] == 0)
-        return;
-    *(double *)((char *)layer + members[node->phase]) += node_seconds(node, rates);
+    struct balance_layer *layer = layer_of(node, n_layers, layers);
+    estimate_add(node, node_seconds(node, rates), n_layers, layers);
     for (int i = 0; node->phase == PHASE_FORWARD && !node->op->view && i < node->n_out; i++)
         layer->slot_bytes += value_bytes(node->out[i]);
 }

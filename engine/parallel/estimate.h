@@ -7,7 +7,7 @@
 #ifndef ENGINE_PARALLEL_ESTIMATE_H
 #define ENGINE_PARALLEL_ESTIMATE_H
 
-#include "engine/graph/model.h"
+#include "engine/graph/graph.h"
 #include "engine/parallel/balance.h"
 #include "engine/parallel/microbatch.h"
 #include "engine/parallel/timetable.h"
@@ -24,6 +24,10 @@ extern const struct estimate_rates estimate_core;
  * begin at any layer. Errors: graph_build's, ERR_NOMEM. */
 int estimate_layers(const struct model *model, const struct estimate_rates *rates, int64_t rows,
                     bool training, struct balance_layer *ret_layers, struct err *err);
+
+/* Adds a node's seconds to its layer's; those of reductions and updates belong to none. */
+void estimate_add(const struct node *node, double seconds, size_t n_layers,
+                  struct balance_layer *layers);
 
 struct estimate_stages {
     int n;

@@ -21,6 +21,8 @@ engine_libengine_a_SOURCES += \
 	%D%/pipeline.h \
 	%D%/placement.c \
 	%D%/placement.h \
+	%D%/profile.c \
+	%D%/profile.h \
 	%D%/progress.c \
 	%D%/progress.h \
 	%D%/replica.c \

@@ -16,9 +16,11 @@
 
 #include "engine/base/file.h"
 #include "engine/base/safetensors.h"
+#include "engine/train/choices.h"
 #include "engine/train/identity.h"
 #include "engine/train/snapshot.h"
 #include "engine/train/weights.h"
+#include "proto/json.h"
 
 enum { WARNING_BYTES = 512 };
 
@@ -57,12 +59,15 @@ static int newest_first(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
-static int add_entry(const char *output, const char *name, struct steps *steps, struct err *err)
+static int add_entry(const char *output, const char *name, bool clean, struct steps *steps,
+                     struct err *err)
 {
     bool stale;
     struct place place;
     int64_t step = parse_name(name, &stale);
     if (step < 0)
+        return 0;
+    if (stale && !clean)
         return 0;
     if (stale) {
         int rc = place_of(output, step, &place, err);
@@ -76,8 +81,9 @@ static int add_entry(const char *output, const char *name, struct steps *steps, 
     return 0;
 }
 
-/* Lists what is there and removes what a killed run left. No directory: no checkpoints. */
-static int list_steps(const char *output, struct steps *ret_steps, struct err *err)
+/* Lists what is there, and removes what a killed run left (`clean`: the directory is ours). No
+ * directory: no checkpoints. */
+static int list_steps(const char *output, bool clean, struct steps *ret_steps, struct err *err)
 {
     struct place place;
     struct steps steps = {NULL, 0};
@@ -88,7 +94,7 @@ static int list_steps(const char *output, struct steps *ret_steps, struct err *e
     if (dir == NULL && errno != ENOENT)
         return err_errno(err, errno, "cannot list %s", place.dir);
     for (struct dirent *entry; rc == 0 && dir != NULL && (entry = readdir(dir)) != NULL;)
-        rc = add_entry(output, entry->d_name, &steps, err);
+        rc = add_entry(output, entry->d_name, clean, &steps, err);
     if (dir != NULL)
         closedir(dir);
     if (rc != 0) {
@@ -119,7 +125,7 @@ static int prune(const char *output, int64_t step, int64_t keep, struct err *err
 {
     struct steps steps;
     int64_t kept = 0;
-    int rc = list_steps(output, &steps, err);
+    int rc = list_steps(output, true, &steps, err);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < steps.n && rc == 0; i++)
@@ -134,6 +140,18 @@ int checkpoint_clear(const char *output, struct err *err)
     return prune(output, INT64_MAX, 0, err);
 }
 
+static const char choices_key[] = "choices";
+
+static int write_choices(const struct job *job, json_t *metadata, struct err *err)
+{
+    json_t *choices = choices_dump(job);
+    char *text = choices != NULL ? json_line(choices) : NULL;
+    int rc = text != NULL ? json_object_set_new(metadata, choices_key, json_string(text)) : -1;
+    json_decref(choices);
+    free(text);
+    return rc == 0 ? 0 : err_set(err, ERR_NOMEM, "no memory for a checkpoint's metadata");
+}
+
 static json_t *state_metadata(const struct model *model, const struct checkpoint_position *position,
                               uint64_t hash, struct err *err)
 {
@@ -144,7 +162,8 @@ static json_t *state_metadata(const struct model *model, const struct checkpoint
         err_set(err, ERR_NOMEM, "no memory for a checkpoint's metadata");
         return NULL;
     }
-    if (identity_write(model->job, position->data, metadata, err) != 0) {
+    if (identity_write(model->job, position->data, metadata, err) != 0 ||
+        write_choices(model->job, metadata, err) != 0) {
         json_decref(metadata);
         return NULL;
     }
@@ -295,11 +314,11 @@ static void warn(char *warning, const char *reason)
 
 /* Opens the newest checkpoint that is whole; none: both files stay NULL. Only damage is passed
  * over: a run that cannot read a good checkpoint must not begin anew and remove it. */
-static int open_newest(const char *output, struct place *place, struct opened *ret_opened,
-                       char *warning, struct err *err)
+static int open_newest(const char *output, bool clean, struct place *place,
+                       struct opened *ret_opened, char *warning, struct err *err)
 {
     struct steps steps;
-    int rc = list_steps(output, &steps, err);
+    int rc = list_steps(output, clean, &steps, err);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < steps.n; i++) {
@@ -353,7 +372,7 @@ int checkpoint_resume(struct strategy *strategy, const struct model *model, cons
     struct place place;
     struct opened opened = {NULL, NULL, 0};
     warning[0] = '\0';
-    int rc = open_newest(output, &place, &opened, warning, err);
+    int rc = open_newest(output, true, &place, &opened, warning, err);
     if (rc == 0 && opened.state != NULL)
         rc = identity_check(model->job, data, opened.state, place.path, err);
     if (rc == 0 && opened.state != NULL)
@@ -362,6 +381,20 @@ int checkpoint_resume(struct strategy *strategy, const struct model *model, cons
         rc = prune(output, opened.step, model->job->checkpoint.keep, err);
     if (rc == 0)
         *ret_position = (struct checkpoint_position){opened.step, data};
+    close_files(&opened);
+    return rc;
+}
+
+int checkpoint_choices(const char *output, json_t **ret_choices, struct err *err)
+{
+    struct place place;
+    struct opened opened = {NULL, NULL, 0};
+    char warning[WARNING_BYTES] = "";
+    int rc = open_newest(output, false, &place, &opened, warning, err);
+    const char *text =
+        opened.state != NULL ? safetensors_metadata(opened.state, choices_key) : NULL;
+    if (rc == 0)
+        *ret_choices = text != NULL ? json_loads(text, 0, NULL) : NULL;
     close_files(&opened);
     return rc;
 }

@@ -38,6 +38,10 @@ int checkpoint_resume(struct strategy *strategy, const struct model *model, cons
                       struct identity_data data, struct checkpoint_position *ret_position,
                       char *warning, struct err *err);
 
+/* What choices_dump put into the newest whole checkpoint: a new reference; NULL: there is no
+ * checkpoint. Changes nothing, so the directory need not be locked. Errors: ERR_IO, ERR_NOMEM. */
+int checkpoint_choices(const char *output, json_t **ret_choices, struct err *err);
+
 /* Removes every checkpoint: a run that does not resume begins the directory anew. */
 int checkpoint_clear(const char *output, struct err *err);
 

@@ -3,6 +3,8 @@ engine_libengine_a_SOURCES += \
 	%D%/accumulate.h \
 	%D%/checkpoint.c \
 	%D%/checkpoint.h \
+	%D%/choices.c \
+	%D%/choices.h \
 	%D%/evaluate.c \
 	%D%/evaluate.h \
 	%D%/identity.c \
@@ -15,18 +17,18 @@ engine_libengine_a_SOURCES += \
 	%D%/measure.h \
 	%D%/metrics.c \
 	%D%/metrics.h \
-	%D%/output.c \
-	%D%/output.h \
-	%D%/scores.c \
-	%D%/scores.h \
 	%D%/npy.c \
 	%D%/npy.h \
+	%D%/output.c \
+	%D%/output.h \
 	%D%/prepare.c \
 	%D%/prepare.h \
 	%D%/record.c \
 	%D%/record.h \
 	%D%/schedule.c \
 	%D%/schedule.h \
+	%D%/scores.c \
+	%D%/scores.h \
 	%D%/snapshot.c \
 	%D%/snapshot.h \
 	%D%/step_rows.c \

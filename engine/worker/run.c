@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/train/choices.h"
 #include "engine/train/trainer.h"
 #include "engine/worker/setup.h"
 
@@ -48,7 +49,9 @@ int command_run(const struct command_options *options, struct reporter *reporter
         .stop = options->stop,
         .sink = {report, say, reporter},
     };
-    rc = trainer_run(&config, err);
+    rc = choices_settle(&config, setup.job, setup_device_bytes(&setup), err);
+    if (rc == 0)
+        rc = trainer_run(&config, err);
     setup_close(&setup);
     return rc;
 }

@@ -6,14 +6,18 @@
 #include "engine/parallel/choose.h"
 #include "engine/worker/document.h"
 
-/* What hangs on how many devices there are, which "all" says only now. CPU devices share the
- * machine's memory. */
+int64_t setup_device_bytes(const struct setup *setup)
+{
+    return setup->machine.memory_bytes / setup->n_devices;
+}
+
+/* What hangs on how many devices there are, which "all" says only now. */
 static int settle_devices(struct setup *setup, struct err *err)
 {
     size_t n = (size_t)setup->n_devices;
     int rc = job_check_devices(setup->job, n, err);
     if (rc == 0)
-        rc = choose_stages(setup->job, n, setup->machine.memory_bytes / setup->n_devices, err);
+        rc = choose_stages(setup->job, n, setup_device_bytes(setup), err);
     return rc;
 }
 

@@ -14,6 +14,8 @@ struct setup {
 
 /* Errors: document_load's, machine_probe's, machine_resolve's. On failure nothing is left open. */
 int setup_open(const struct command_options *options, struct setup *setup, struct err *err);
+/* A device's memory: CPU devices share the machine's. */
+int64_t setup_device_bytes(const struct setup *setup);
 void setup_close(struct setup *setup);
 
 #endif

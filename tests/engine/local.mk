@@ -122,6 +122,14 @@ tests_engine_check_stages_SOURCES = \
 	tests/engine/models.c tests/engine/models.h
 tests_engine_check_stages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_stages_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_choices
+TESTS += tests/engine/check_choices
+tests_engine_check_choices_SOURCES = \
+	tests/engine/check_choices.c \
+	tests/engine/models.c tests/engine/models.h \
+	tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_choices_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_choices_LDADD = $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_cpu
 TESTS += tests/engine/check_cpu
 tests_engine_check_cpu_SOURCES = tests/engine/check_cpu.c

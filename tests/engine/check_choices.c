@@ -1,0 +1,129 @@
+/* What is measured when a job in stages begins, and that a resume keeps it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/ops/registry.h"
+#include "engine/parallel/choose.h"
+#include "engine/parallel/profile.h"
+#include "engine/train/choices.h"
+#include "tests/engine/models.h"
+#include "tests/engine/run_job.h"
+#include "tests/lib/checks.h"
+
+enum { MEMORY = 1 << 30 };
+
+static const struct device_config device = {.name = "cpu:0", .n_threads = 1};
+
+/* By each kind of input: floats, indices into a table, sequences. */
+static const struct {
+    const char *input, *layers;
+    int heavy, light; /* layers far apart */
+} models[] = {
+    {"[64]",
+     "{'type': 'Linear', 'out_features': 8}, {'type': 'Linear', 'out_features': 2048},"
+     "{'type': 'ReLU'}, {'type': 'Linear', 'out_features': 2048}",
+     3, 0},
+    {"[16], 'dtype': 'int64'",
+     "{'type': 'Embedding', 'num_embeddings': 10, 'embedding_dim': 256},"
+     "{'type': 'Linear', 'out_features': 4}, {'type': 'Linear', 'out_features': 1024},"
+     "{'type': 'Linear', 'out_features': 1024}",
+     3, 1},
+    {"[12, 8]",
+     "{'type': 'LSTM', 'hidden_size': 128}, {'type': 'SelectLast'},"
+     "{'type': 'Linear', 'out_features': 4}",
+     0, 2},
+};
+
+static double sum(const struct balance_layer *layer)
+{
+    return layer->forward + layer->backward + layer->weight;
+}
+
+START_TEST(measures_every_layer)
+{
+    struct balance_layer layers[4] = {{.slot_bytes = 7}};
+    struct err err = ERR_INIT;
+    struct model *model = models_new(models[_i].input, models[_i].layers, NULL);
+    const struct profile_config config = {&backend_cpu, &device, model, 32};
+    int rc = profile_layers(&config, layers, &err);
+    ck_assert_msg(rc == 0, "%s", err.message);
+    for (size_t i = 0; i < model->job->model.n_layers; i++) {
+        ck_assert_double_gt(layers[i].forward, 0);
+        ck_assert_double_lt(sum(&layers[i]), 60);
+    }
+    ck_assert_double_gt(sum(&layers[models[_i].heavy]), sum(&layers[models[_i].light]));
+    ck_assert_int_eq(layers[0].slot_bytes, 7);
+    models_free(model);
+}
+END_TEST
+
+START_TEST(a_device_that_fails_is_named)
+{
+    struct balance_layer layers[4];
+    struct err err = ERR_INIT;
+    const int no_such_core = 1 << 16;
+    const struct device_config broken = {.name = "cpu:7", .cores = &no_such_core, .n_cores = 1};
+    struct model *model = models_new(models[0].input, models[0].layers, NULL);
+    const struct profile_config config = {&backend_cpu, &broken, model, 32};
+    ck_assert_int_eq(profile_layers(&config, layers, &err), ERR_DEVICE_FAILED);
+    models_free(model);
+}
+END_TEST
+
+#define OPEN "{'parallel': {'mode': 'stages', 'devices': 2}}"
+#define CUT "{'parallel': {'mode': 'stages', 'devices': 2, 'split': ['3'], 'microbatches': 2}}"
+
+static void say(void *context, const char *line)
+{
+    snprintf(context, 256, "%s", line);
+}
+
+/* The open job as a run of the output directory settles it. */
+static struct job *settle(const char *output, char said[static 256])
+{
+    struct err err = ERR_INIT;
+    struct job *job = run_job_parse(OPEN);
+    struct trainer_config config = run_job_config(job, 2, output);
+    config.sink = (struct trainer_sink){.say = say, .context = said};
+    ck_assert_msg(choose_stages(job, 2, MEMORY, &err) == 0, "%s", err.message);
+    ck_assert(job->parallel.split_chosen);
+    ck_assert_msg(choices_settle(&config, job, MEMORY, &err) == 0, "%s", err.message);
+    ck_assert_uint_eq(job->parallel.n_split, 1);
+    return job;
+}
+
+START_TEST(a_new_job_measures)
+{
+    char said[256] = "", wanted[256];
+    struct job *job = settle(checks_scratch(), said);
+    snprintf(wanted, sizeof wanted, "Stages begin at \"%s\" (measured)", job->parallel.split[0]);
+    ck_assert_str_eq(said, wanted);
+    job_free(job);
+}
+END_TEST
+
+/* The checkpoint's cut, though nothing would have been cut there. */
+START_TEST(a_resume_keeps_the_checkpoints)
+{
+    static struct run_job run;
+    char output[1024], said[256] = "";
+    snprintf(output, sizeof output, "%s/run", checks_scratch());
+    run_job_well(CUT, output, 2, &run);
+    struct job *job = settle(output, said);
+    ck_assert_str_eq(job->parallel.split[0], "3");
+    ck_assert_str_eq(said, "");
+    job_free(job);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("choices");
+    TCase *tcase = checks_case(suite, "choices", 60);
+    tcase_add_checked_fixture(tcase, NULL, checks_scratch_remove);
+    tcase_add_loop_test(tcase, measures_every_layer, 0, (int)(sizeof models / sizeof models[0]));
+    tcase_add_test(tcase, a_device_that_fails_is_named);
+    tcase_add_test(tcase, a_new_job_measures);
+    tcase_add_test(tcase, a_resume_keeps_the_checkpoints);
+    return checks_run(suite);
+}
