@@ -148,11 +148,31 @@ START_TEST(mlp_on_paper)
 }
 END_TEST
 
+START_TEST(spectral_norm_and_recorded_tensors)
+{
+    static char *record[] = {"a.output.grad", "a.weight_orig.grad", "2.output"};
+    struct job *job =
+        models_job("[4]",
+                   "{'type': 'Linear', 'name': 'a', 'out_features': 4, 'spectral_norm': true},"
+                   "{'type': 'ReLU', 'name': 'r'}, {'type': 'Linear', 'out_features': 2}",
+                   "'loss': {'type': 'MSELoss'}, 'optimizer': {'type': 'SGD', 'lr': 1}");
+    job->train.record = record;
+    job->train.n_record = sizeof record / sizeof record[0];
+    team_set_size(1);
+    fail_each(&backend_cpu, job, arm_heap, oom_disarm, 10);
+    fail_each(&backend_cpu, job, arm_arena, disarm_arena, 200);
+    job->train.record = NULL; /* ours */
+    job->train.n_record = 0;
+    job_free(job);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("compile without memory");
     TCase *tcase = checks_case(suite, "oom", 120);
     tcase_add_test(tcase, cnn_for_the_cpu);
     tcase_add_test(tcase, mlp_on_paper);
+    tcase_add_test(tcase, spectral_norm_and_recorded_tensors);
     return checks_run(suite);
 }
