@@ -2,6 +2,7 @@
  * reports it. */
 #include <cairo.h>
 #include <errno.h>
+#include <fontconfig/fontconfig.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -126,5 +127,8 @@ void canvas_png_free(struct canvas *canvas)
         return;
     cairo_destroy(png->cairo);
     cairo_surface_destroy(png->surface);
+    /* Both keep fonts, which nobody draws with any more. */
+    cairo_debug_reset_static_data();
+    FcFini();
     free(png);
 }
