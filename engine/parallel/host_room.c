@@ -52,7 +52,7 @@ void host_room_done(struct host_room *room)
     free(room->outputs);
     free(room->losses);
     free(room->buffer);
-    *room = (struct host_room){NULL};
+    *room = (struct host_room){.buffer = NULL};
 }
 
 struct host_samples host_room_samples(const struct host_room *room, const struct model *model,
