@@ -149,6 +149,27 @@ START_TEST(synchronized)
 }
 END_TEST
 
+/* generate_stages.py: whatever the schedule, micro-batches are those that a user would split by
+ * hand. */
+START_TEST(stages)
+{
+    static const char *const schedules[] = {"gpipe", "1f1b", "zero_bubble"};
+    char output[PATH_MAX], weights[PATH_MAX + 32];
+    json_error_t error;
+    json_t *golden = json_load_file("stages.json", 0, &error);
+    ck_assert_msg(golden != NULL, "stages.json: %s", error.text);
+    json_t *document = json_object_get(golden, "job");
+    snprintf(output, sizeof output, "%s/stages-%s", checks_scratch(), schedules[_i]);
+    json_object_set_new(json_object_get(document, "parallel"), "schedule",
+                        json_string(schedules[_i]));
+    struct run run = train(document, 3, output);
+    compare_losses(&run, json_object_get(golden, "losses"));
+    snprintf(weights, sizeof weights, "%s/weights.safetensors", output);
+    compare_weights(weights, "stages-final.safetensors");
+    json_decref(golden);
+}
+END_TEST
+
 int main(void)
 {
     if (!golden_enter())
@@ -159,6 +180,7 @@ int main(void)
     tcase_add_loop_test(tcase, one_device, 0, N_CASES);
     tcase_add_loop_test(tcase, two_devices, 0, N_CASES);
     tcase_add_loop_test(tcase, synchronized, 0, 6);
+    tcase_add_loop_test(tcase, stages, 0, 3);
     int status = checks_run(suite);
     checks_scratch_remove();
     return status;

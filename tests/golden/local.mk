@@ -60,6 +60,8 @@ EXTRA_DIST += \
 	tests/golden/packed.json tests/golden/packed-1-final.safetensors tests/golden/packed-2-final.safetensors \
 	tests/golden/lstm-inputs.idx tests/golden/lstm-targets.idx tests/golden/lstm-lengths.idx tests/golden/lstm-initial.safetensors \
 	tests/golden/lstm.json tests/golden/lstm-1-final.safetensors tests/golden/lstm-2-final.safetensors
+EXTRA_DIST += \
+	tests/golden/generate_stages.py tests/golden/stages.json tests/golden/stages-final.safetensors
 EXTRA_DIST += tests/golden/generate_spectral.py
 EXTRA_DIST += \
 	tests/golden/spectral-inputs.idx tests/golden/spectral-targets.idx tests/golden/spectral-initial.safetensors \
