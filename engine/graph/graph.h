@@ -65,6 +65,7 @@ struct node {
     const char *name; /* its layer's name; the parameter's for an update */
     int layer;        /* index into the job's layers; -1: none */
     enum phase phase;
+    bool low; /* it runs in low precision: precision.c */
     int n_in, n_out;
     struct value *in[NODE_MAX_IN]; /* NULL where an optional input is absent */
     struct value *out[NODE_MAX_OUT];

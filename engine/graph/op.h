@@ -10,7 +10,8 @@ struct build;
 /* In which type an op runs where the job's precision is low (bf16): precision.c. */
 enum low_rule {
     LOW_NEVER,    /* wants F32 */
-    LOW_ALWAYS,   /* computes in low precision, its sums in F32: products */
+    LOW_ALWAYS,   /* computes in low precision, its sums in F32: products; also where all that it
+                     reads and writes is F32 */
     LOW_AS_FIRST, /* keeps the type in which in[0] comes */
     LOW_IF_ALL,   /* the same of several inputs; F32 where one of them is, as PyTorch promotes */
 };

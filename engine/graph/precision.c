@@ -86,6 +86,7 @@ static int lower_node(struct lowering *lowering, struct node *node, struct err *
     if (recomputing && !lowering->recomputing)
         forget_casts(lowering);
     lowering->recomputing = recomputing;
+    node->low = low;
     for (int i = 0; i < node->n_in; i++) {
         if (!is_real(node->in[i]))
             continue;

@@ -250,5 +250,7 @@ static double recurrent_grad_flops(const struct node *node)
 const struct op_def op_recurrent = {.name = "recurrent",
                                     .build = recurrent_build,
                                     .grad = recurrent_grad,
-                                    .flops = recurrent_flops};
-const struct op_def op_recurrent_grad = {.name = "recurrent_grad", .flops = recurrent_grad_flops};
+                                    .flops = recurrent_flops,
+                                    .low = {LOW_ALWAYS, 0, 0}};
+const struct op_def op_recurrent_grad = {
+    .name = "recurrent_grad", .flops = recurrent_grad_flops, .low = {LOW_ALWAYS, 0, 0}};

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <oneapi/dnnl/dnnl.h>
 
+#include "engine/backend/cpu/gemm_bf16.h"
 #include "engine/backend/cpu/own.h"
 #include "engine/backend/cpu/real.h"
 #include "engine/backend/cpu/status.h"
@@ -42,6 +43,7 @@ struct attention {
     uint64_t first_sample;
     uint32_t threshold;
     float kept; /* factor of a weight that is kept */
+    gemm_function *gemm;
     float *scratch;
     int64_t parts, part_floats;
 };
@@ -97,8 +99,8 @@ static dnnl_status_t times_keys(const struct attention *at, const struct block *
     for (int64_t k = 0; k < block->keys && status == dnnl_success; k += KEYS) {
         int64_t keys = block->keys - k < KEYS ? block->keys - k : KEYS;
         status =
-            dnnl_sgemm('N', 'T', block->rows, keys, at->head, factor, a, a_stride,
-                       b + k * 3 * block->head->size, 3 * block->head->size, 0, to + k, at->stride);
+            at->gemm('N', 'T', block->rows, keys, at->head, factor, a, a_stride,
+                     b + k * 3 * block->head->size, 3 * block->head->size, 0, to + k, at->stride);
     }
     return status;
 }
@@ -111,8 +113,8 @@ static dnnl_status_t times_values(const struct attention *at, const struct block
     for (int64_t k = 0; k < block->keys && status == dnnl_success; k += KEYS) {
         int64_t keys = block->keys - k < KEYS ? block->keys - k : KEYS;
         status =
-            dnnl_sgemm('N', 'N', block->rows, at->head, keys, 1, a + k, at->stride,
-                       b + k * 3 * block->head->size, 3 * block->head->size, k > 0, to, to_stride);
+            at->gemm('N', 'N', block->rows, at->head, keys, 1, a + k, at->stride,
+                     b + k * 3 * block->head->size, 3 * block->head->size, k > 0, to, to_stride);
     }
     return status;
 }
@@ -124,8 +126,8 @@ static dnnl_status_t add_to_keys(const struct attention *at, const struct block 
     dnnl_status_t status = dnnl_success;
     for (int64_t k = 0; k < block->keys && status == dnnl_success; k += KEYS) {
         int64_t keys = block->keys - k < KEYS ? block->keys - k : KEYS;
-        status = dnnl_sgemm('T', 'N', keys, at->head, block->rows, 1, a + k, at->stride, b,
-                            b_stride, 1, to + k * 3 * block->head->size, 3 * block->head->size);
+        status = at->gemm('T', 'N', keys, at->head, block->rows, 1, a + k, at->stride, b, b_stride,
+                          1, to + k * 3 * block->head->size, 3 * block->head->size);
     }
     return status;
 }
@@ -402,6 +404,7 @@ static struct attention attention_of(const struct own *own, const struct kernel_
         .first_sample = (uint64_t)args->step->first_sample,
         .threshold = (uint32_t)ceil(attr->dropout * 0x1p24),
         .kept = attr->dropout < 1 ? (float)(1 / (1 - attr->dropout)) : 0,
+        .gemm = own->node->in[0]->dtype == DTYPE_BF16 ? gemm_bf16_alone : dnnl_sgemm,
         .scratch = args->scratch,
         .part_floats = floats,
         .parts = (int64_t)(own->choice->scratch_bytes / sizeof(float)) / floats,

@@ -17,6 +17,8 @@ engine_libengine_a_SOURCES += \
 	%D%/dropout.c \
 	%D%/embedding.c \
 	%D%/fold.c \
+	%D%/gemm_bf16.c \
+	%D%/gemm_bf16.h \
 	%D%/gradients.c \
 	%D%/isa.c \
 	%D%/isa.h \

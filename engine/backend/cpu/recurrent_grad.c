@@ -83,10 +83,10 @@ static void grad_samples(int64_t begin, int64_t end, void *context)
     }
 }
 
-static int product(char transa, char transb, int64_t m, int64_t n, int64_t k, const float *a,
-                   const float *b, float beta, float *c, struct err *err)
+static int product(const struct walk *walk, char transa, char transb, int64_t m, int64_t n,
+                   int64_t k, const float *a, const float *b, float beta, float *c, struct err *err)
 {
-    return status_check(dnnl_sgemm(transa, transb, m, n, k, 1, a, transa == 'N' ? k : m, b,
+    return status_check(walk->gemm(transa, transb, m, n, k, 1, a, transa == 'N' ? k : m, b,
                                    transb == 'N' ? n : k, beta, c, n),
                         "recurrent product", err);
 }
@@ -96,8 +96,8 @@ static int carry_states(const struct backward *b, struct err *err)
 {
     const struct walk *walk = b->walk;
     const float *hidden = b->hidden + b->now % walk->block * walk->samples * walk->width;
-    return product('N', 'N', walk->samples, walk->size, walk->width, hidden, walk->weight[1], 1,
-                   b->carry, err);
+    return product(walk, 'N', 'N', walk->samples, walk->size, walk->width, hidden, walk->weight[1],
+                   1, b->carry, err);
 }
 
 struct sum {
@@ -131,8 +131,8 @@ static int add_block(const struct backward *b, int of, const float *gates, const
     }
     if (!b->weight[of])
         return 0;
-    return product('T', 'N', walk->width, columns, rows, gates, x, is_first ? 0 : 1, b->weight[of],
-                   err);
+    return product(walk, 'T', 'N', walk->width, columns, rows, gates, x, is_first ? 0 : 1,
+                   b->weight[of], err);
 }
 
 static int finish_block(const struct backward *b, int64_t block, struct err *err)
@@ -147,8 +147,8 @@ static int finish_block(const struct backward *b, int64_t block, struct err *err
         rc = add_block(b, 1, b->hidden, b->before, walk->size, block, err);
     if (rc != 0 || !b->gx.rows)
         return rc;
-    rc = product('N', 'N', rows, walk->features, walk->width, b->in, walk->weight[0], 0, packed,
-                 err);
+    rc = product(walk, 'N', 'N', rows, walk->features, walk->width, b->in, walk->weight[0], 0,
+                 packed, err);
     walk_unpack(walk, packed, walk->features, block, &b->gx);
     return rc;
 }

@@ -30,6 +30,7 @@ struct walk walk_of(const struct node *node, int first, void *const *in)
         .width = w->dim[0],
         .block = block_steps(x->dim[0], x->dim[1]),
         .back = attr->by < 0,
+        .gemm = node->low ? gemm_bf16 : dnnl_sgemm,
     };
     for (int i = 0; in && i < 2; i++) {
         walk.weight[i] = in[first + 1 + i];
@@ -165,7 +166,7 @@ static int project(const struct walk *walk, int of, const float *from, int64_t c
                    float *rows, struct err *err)
 {
     begin_rows(walk, walk->bias[of], n, rows);
-    return status_check(dnnl_sgemm('N', 'T', n, walk->width, columns, 1, from, columns,
+    return status_check(walk->gemm('N', 'T', n, walk->width, columns, 1, from, columns,
                                    walk->weight[of], columns, 1, rows, walk->width),
                         "recurrent product", err);
 }

@@ -8,6 +8,7 @@
 #ifndef ENGINE_BACKEND_CPU_RECURRENT_WALK_H
 #define ENGINE_BACKEND_CPU_RECURRENT_WALK_H
 
+#include "engine/backend/cpu/gemm_bf16.h"
 #include "engine/backend/cpu/own.h"
 #include "engine/backend/cpu/recurrent_cells.h"
 #include "engine/ops/attr.h"
@@ -27,6 +28,7 @@ struct walk {
     int64_t samples, steps, features, size, width; /* N, T, F, H, G * H */
     int64_t block;                                 /* steps of a block */
     bool back;
+    gemm_function *gemm;
 };
 
 /* The inputs from in[first] on: x, w_ih, w_hh, b_ih?, b_hh?, lengths?. `in` NULL: sizes alone. */
