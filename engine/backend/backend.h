@@ -35,6 +35,10 @@ struct collective {
     /* Sums `count` floats over all ranks in one order, in place, everywhere the same bits. Blocks
      * until all ranks have called. Errors: ERR_CANCELLED after an abort. */
     int (*all_reduce)(struct collective *self, float *data, size_t count, struct err *err);
+    /* The same, but returns at once: `data` is the sum when reduce_finish has returned, and nobody
+     * touches it until then. All ranks start the same sums in the same order. */
+    int (*reduce_start)(struct collective *self, float *data, size_t count, struct err *err);
+    int (*reduce_finish)(struct collective *self, struct err *err); /* blocks; all that started */
     /* `data`: `count` floats in parts of `share`, one a rank (the last parts may be short or
      * empty). Each rank brings its own part and gets the others'. Blocks, fails as all_reduce. */
     int (*all_gather)(struct collective *self, float *data, size_t count, size_t share,

@@ -4,6 +4,10 @@
  * all terms and writes the sum to all ranks: no two ranks touch one element, nothing is copied
  * twice, no memory is needed. A second wait, and all slices are done.
  *
+ * A sum that is only started is done by whoever comes by: rank r sums slice r when all ranks have
+ * shown their buffers, at its next start, or at the finish. So a rank that is late makes others
+ * wait once a step, not at each of its sums.
+ *
  * all_gather: every rank shows its buffer, then copies the others' parts out of theirs.
  *
  * A wait spins briefly, since replicas arrive nearly together, then sleeps: CPU devices may share
@@ -20,6 +24,7 @@
 enum {
     SPINS = 1000, /* some microseconds */
     MAX_TERMS = 2 * LIMIT_DEVICES,
+    MAX_STARTED = 256,         /* sums under way; more are finished in between */
     LINE = 64 / sizeof(float), /* slices begin on cache lines */
 };
 
@@ -29,6 +34,12 @@ struct rank {
     struct comm_sum sum; /* of the call in progress */
     float *data;         /* of the gather in progress */
     double number;
+    struct started {
+        float *data;
+        size_t count;
+    } started[MAX_STARTED];
+    atomic_int n_started; /* since the last finish */
+    int n_summed;         /* of those, this rank's slices */
 };
 
 struct comm {
@@ -86,6 +97,16 @@ static int comm_wait(struct comm *comm, struct err *err)
     return 0;
 }
 
+static void slice_of(const struct comm *comm, int rank, size_t count, size_t *ret_begin,
+                     size_t *ret_end)
+{
+    size_t share = (count + (size_t)comm->size - 1) / (size_t)comm->size;
+    share = (share + LINE - 1) / LINE * LINE;
+    size_t begin = (size_t)rank * share < count ? (size_t)rank * share : count;
+    *ret_begin = begin;
+    *ret_end = count - begin < share ? count : begin + share;
+}
+
 static int collect(const struct comm *comm, struct term *ret_terms)
 {
     int n = 0;
@@ -133,10 +154,8 @@ int comm_sum(struct comm *comm, int rank, const struct comm_sum *sum, struct err
     if (rc != 0)
         return rc;
     assert(comm->rank[0].sum.count == sum->count);
-    size_t share = (sum->count + (size_t)comm->size - 1) / (size_t)comm->size;
-    share = (share + LINE - 1) / LINE * LINE;
-    size_t begin = (size_t)rank * share;
-    size_t end = begin + share < sum->count ? begin + share : sum->count;
+    size_t begin, end;
+    slice_of(comm, rank, sum->count, &begin, &end);
     sum_slice(comm, begin, end);
     return comm_wait(comm, err);
 }
@@ -147,6 +166,70 @@ static int all_reduce(struct collective *self, float *data, size_t count, struct
     const struct term term = {data, self->rank, self->rank + 1};
     const struct comm_sum sum = {.terms = &term, .n_terms = 1, .to = data, .count = count};
     return comm_sum(rank->comm, self->rank, &sum, err);
+}
+
+static int started_by_all(const struct comm *comm)
+{
+    int n = MAX_STARTED;
+    for (int r = 0; r < comm->size; r++) {
+        int by_rank = atomic_load(&comm->rank[r].n_started);
+        n = by_rank < n ? by_rank : n;
+    }
+    return n;
+}
+
+/* Slice `rank` of sum i. */
+static void sum_started(struct comm *comm, int rank, int i)
+{
+    struct term terms[LIMIT_DEVICES];
+    float sum[TREE_BLOCK];
+    size_t count = comm->rank[rank].started[i].count, begin, end;
+    slice_of(comm, rank, count, &begin, &end);
+    for (int r = 0; r < comm->size; r++) {
+        assert(comm->rank[r].started[i].count == count);
+        terms[r] = (struct term){comm->rank[r].started[i].data, r, r + 1};
+    }
+    for (size_t at = begin; at < end; at += TREE_BLOCK) {
+        size_t n = end - at < TREE_BLOCK ? end - at : TREE_BLOCK;
+        tree_sum(terms, comm->size, at, n, sum);
+        for (int r = 0; r < comm->size; r++)
+            memcpy(comm->rank[r].started[i].data + at, sum, n * sizeof *sum);
+    }
+}
+
+static void sum_what_is_there(struct comm *comm, struct rank *rank)
+{
+    for (int n = started_by_all(comm); rank->n_summed < n; rank->n_summed++)
+        sum_started(comm, rank->collective.rank, rank->n_summed);
+}
+
+static int reduce_finish(struct collective *self, struct err *err)
+{
+    struct rank *rank = (struct rank *)self;
+    struct comm *comm = rank->comm;
+    int rc = meet(comm, err);
+    if (rc != 0)
+        return rc;
+    sum_what_is_there(comm, rank);
+    rc = comm_wait(comm, err);
+    if (rc != 0)
+        return rc;
+    rank->n_summed = 0;
+    atomic_store(&rank->n_started, 0);
+    return comm_wait(comm, err); /* nobody starts anew before all have begun at 0 */
+}
+
+static int reduce_start(struct collective *self, float *data, size_t count, struct err *err)
+{
+    struct rank *rank = (struct rank *)self;
+    struct comm *comm = rank->comm;
+    if (atomic_load(&comm->aborted))
+        return err_set(err, ERR_CANCELLED, "another replica failed");
+    int i = atomic_load(&rank->n_started);
+    rank->started[i] = (struct started){data, count};
+    atomic_store(&rank->n_started, i + 1);
+    sum_what_is_there(comm, rank);
+    return i + 1 < MAX_STARTED ? 0 : reduce_finish(self, err);
 }
 
 static int all_gather(struct collective *self, float *data, size_t count, size_t share,
@@ -193,7 +276,15 @@ int comm_new(int size, struct comm **ret_comm, struct err *err)
     pthread_mutex_init(&comm->mutex, NULL);
     pthread_cond_init(&comm->changed, NULL);
     for (int r = 0; r < size; r++) {
-        comm->rank[r].collective = (struct collective){r, size, all_reduce, all_gather, sum};
+        comm->rank[r].collective = (struct collective){
+            .rank = r,
+            .size = size,
+            .all_reduce = all_reduce,
+            .reduce_start = reduce_start,
+            .reduce_finish = reduce_finish,
+            .all_gather = all_gather,
+            .sum = sum,
+        };
         comm->rank[r].comm = comm;
     }
     *ret_comm = comm;

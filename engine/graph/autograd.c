@@ -40,9 +40,11 @@ static int reduce_buckets(struct build *build, struct err *err)
                                     build->graph->options.bucket_bytes);
         if (build->variables[last] == NULL)
             return 0;
-        if (range_node(build, "all_reduce", PHASE_REDUCE, build->bucket_first, last, err) == NULL)
+        bool more = last + 1 < build->end_gradient;
+        const char *op = more ? "all_reduce_start" : "all_reduce";
+        if (range_node(build, op, PHASE_REDUCE, build->bucket_first, last, err) == NULL)
             return err->code;
-        build->bucket_first = last + 1 < build->end_gradient ? last + 1 : -1;
+        build->bucket_first = more ? last + 1 : -1;
     }
     return 0;
 }

@@ -18,6 +18,8 @@ const struct op_def op_zero = {.name = "zero", .mutates = 1u << 0 | 1u << 1};
 const struct op_def op_scale = {.name = "scale", .mutates = 1u << 0 | 1u << 1};
 const struct op_def op_all_reduce = {
     .name = "all_reduce", .mutates = 1u << 0 | 1u << 1, .shared = true};
+const struct op_def op_all_reduce_start = {
+    .name = "all_reduce_start", .mutates = 1u << 0 | 1u << 1, .shared = true};
 const struct op_def op_gather_replicas = {.name = "gather_replicas", .shared = true, .kept = true};
 const struct op_def op_sum_replicas = {.name = "sum_replicas", .shared = true};
 const struct op_def op_gather_parts = {.name = "gather_parts", .mutates = 1u << 0, .shared = true};

@@ -89,6 +89,33 @@ START_TEST(sums_as_a_tree)
 }
 END_TEST
 
+enum { STARTED = 300 }; /* more than are kept under way */
+
+/* Ranks come to their sums at other times, and find them all done at the finish. */
+static void *start_rounds(void *arg)
+{
+    struct party *p = arg;
+    struct collective *c = comm_collective(p->comm, p->rank);
+    struct err err = ERR_INIT;
+    size_t n = p->count / STARTED + 1;
+    float *data = malloc(STARTED * n * sizeof *data);
+    for (int round = 0; round < 3 && p->rc == 0; round++) {
+        for (int k = 0; k < STARTED && p->rc == 0; k++) {
+            for (size_t i = 0; i < n; i++)
+                data[(size_t)k * n + i] = term(p->rank, i, round + k);
+            p->rc = c->reduce_start(c, data + (size_t)k * n, n, &err);
+        }
+        if (p->rc == 0)
+            p->rc = c->reduce_finish(c, &err);
+        for (int k = 0; k < STARTED && p->rc == 0; k++)
+            for (size_t i = 0; i < n; i++)
+                if (data[(size_t)k * n + i] != tree_of(0, c->size, i, round + k))
+                    p->rc = 1;
+    }
+    free(data);
+    return NULL;
+}
+
 /* Leaves spread over the ranks: what each rank has, in whole nodes; 0 … MAX_LEAVES leaves a rank.
  */
 
@@ -187,6 +214,12 @@ static void *gather_rounds(void *arg)
     return NULL;
 }
 
+START_TEST(sums_that_are_started)
+{
+    run_shape(_i, start_rounds);
+}
+END_TEST
+
 START_TEST(gathers)
 {
     run_shape(_i, gather_rounds);
@@ -228,6 +261,7 @@ int main(void)
     Suite *suite = suite_create("comm");
     TCase *tcase = checks_case(suite, "local", 60);
     tcase_add_loop_test(tcase, sums_as_a_tree, 0, (int)(sizeof shapes / sizeof shapes[0]));
+    tcase_add_loop_test(tcase, sums_that_are_started, 0, (int)(sizeof shapes / sizeof shapes[0]));
     tcase_add_loop_test(tcase, gathers, 0, (int)(sizeof shapes / sizeof shapes[0]));
     tcase_add_loop_test(tcase, sums_leaves_wherever_they_are, 0,
                         2 * (int)(sizeof splits / sizeof splits[0]));

@@ -17,8 +17,7 @@ static const char *const jobs[] = {
     "{'model': {'freeze': ['a']}, 'train': {'batch_size': 12}}",
     "{'parallel': {'mode': 'replicate', 'devices': 2, 'shards': 4}}",
     "{'parallel': {'mode': 'replicate', 'devices': 2, 'shards': 4}, 'train': {'accumulate': 2}}",
-    "{'parallel': {'mode': 'replicate', 'devices': 2, 'batch_norm': 'synchronized'}, 'train': "
-    "{'batch_size': 12}}",
+    "{'parallel': {'mode': 'replicate', 'devices': 2, 'batch_norm': 'synchronized'}}",
 };
 
 struct place {

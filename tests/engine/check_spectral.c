@@ -61,7 +61,7 @@ START_TEST(a_replica_that_rests_iterates_too)
     check_dump(one, (struct graph_options){.training = true, .n_replicas = 2},
                "W gradients zero(a.bias.grad, a.weight_orig.grad)\n"
                "F a power_iteration(a.weight_orig, a.weight_u, a.weight_v) -> %5 [4], %6 [5]\n"
-               "R gradients all_reduce(a.bias.grad, a.bias.grad)\n"
+               "R gradients all_reduce_start(a.bias.grad, a.bias.grad)\n"
                "R gradients all_reduce(a.weight_orig.grad, a.weight_orig.grad)\n"
                "U a.bias sgd(a.bias, a.bias.grad)\n"
                "U a.weight_orig sgd(a.weight_orig, a.weight_orig.grad)\n");

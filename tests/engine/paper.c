@@ -28,6 +28,7 @@ static const struct {
     {"sgd", PLAIN, PLAIN, -1, 0},
     {"zero", PLAIN, PLAIN, -1, 0},
     {"all_reduce", PLAIN, PLAIN, -1, 0},
+    {"all_reduce_start", PLAIN, PLAIN, -1, 0},
 };
 
 static const struct layout *new_layout(struct arena *arena, const struct shape *shape,
@@ -128,6 +129,7 @@ static const struct kernel *const kernels[] = {
     KERNEL("sgd"),
     KERNEL("zero"),
     KERNEL("all_reduce"),
+    KERNEL("all_reduce_start"),
     &(const struct kernel){"reorder", reorder_query, NULL, NULL, NULL},
 };
 

@@ -1,5 +1,5 @@
-/* gradients.c: zero, all_reduce, scale, clip_grad_norm: a run of gradient variables as one flat
- * buffer. */
+/* gradients.c: zero, all_reduce (and its start), scale, clip_grad_norm: a run of gradient variables
+ * as one flat buffer. */
 #include <math.h>
 #include <string.h>
 
@@ -27,12 +27,18 @@ static int zero_run(void *state, const struct kernel_args *args, struct err *err
     return 0;
 }
 
-static int all_reduce_run(void *state, const struct kernel_args *args, struct err *err)
+static int all_reduce_start_run(void *state, const struct kernel_args *args, struct err *err)
 {
     struct collective *collective = args->collective;
     if (!collective)
         return 0;
-    return collective->all_reduce(collective, args->in[0], flat_count(state, args), err);
+    return collective->reduce_start(collective, args->in[0], flat_count(state, args), err);
+}
+
+static int all_reduce_run(void *state, const struct kernel_args *args, struct err *err)
+{
+    int rc = all_reduce_start_run(state, args, err);
+    return rc || !args->collective ? rc : args->collective->reduce_finish(args->collective, err);
 }
 
 struct scaled {
@@ -130,5 +136,7 @@ const struct kernel kernel_clip_grad_norm = {"clip_grad_norm", clip_grad_norm_qu
                                              clip_grad_norm_run, own_destroy};
 const struct kernel kernel_scale = {"scale", own_query_plain, own_create, scale_run, own_destroy};
 const struct kernel kernel_zero = {"zero", own_query_plain, own_create, zero_run, own_destroy};
+const struct kernel kernel_all_reduce_start = {"all_reduce_start", own_query_plain, own_create,
+                                               all_reduce_start_run, own_destroy};
 const struct kernel kernel_all_reduce = {"all_reduce", own_query_plain, own_create, all_reduce_run,
                                          own_destroy};
