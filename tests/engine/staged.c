@@ -56,7 +56,7 @@ static void well(int rc, const struct err *err)
 static struct program build(struct stage *stage, struct graph_options options, enum plan_cut cut)
 {
     const struct staged_config *config = &stage->staged->config;
-    struct program program = {NULL};
+    struct program program = {.graph = NULL};
     struct err err = ERR_INIT;
     options.training = true;
     options.n_replicas = 1;
