@@ -1,5 +1,7 @@
 /* strategy by stages: whatever the schedule, the split, the micro-batches and the devices, a step
- * is the single device's; delays change no bit; a failure stops all. */
+ * is the single device's; delays change no bit; a failure stops all.
+ *
+ * TRAIND_DELAYED_STEPS: how many steps are made with delays, 60 by default. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -299,7 +301,11 @@ START_TEST(evaluates_with_the_first_pipelines_buffers)
 }
 END_TEST
 
-enum { SHAKEN_STEPS = 60 };
+static int64_t delayed_steps(void)
+{
+    const char *wanted = getenv("TRAIND_DELAYED_STEPS");
+    return wanted != NULL ? atol(wanted) : 60;
+}
 
 /* Whoever comes first: the bits are the same. */
 START_TEST(delays_change_no_bit)
@@ -315,12 +321,14 @@ START_TEST(delays_change_no_bit)
     stages_case_open(&calm, network, &config);
     config.backend = &backend_shaky;
     stages_case_open(&shaken, network, &config);
-    for (int64_t number = 1; number <= SHAKEN_STEPS; number++) {
+    int64_t steps = delayed_steps();
+    ck_assert_int_gt(steps, 0);
+    for (int64_t number = 1; number <= steps; number++) {
         stages_case_train(&calm, STAGES_BATCH, number);
         shaky_delay(number % 2 == 0 ? 60 : 300);
         stages_case_train(&shaken, STAGES_BATCH, number);
         shaky_delay(0);
-        if (number % 10 == 0)
+        if (number % 10 == 0 || number == steps)
             stages_case_same(&shaken, &calm, PARAMETERS, 0);
     }
     stages_case_close(&shaken);
@@ -428,7 +436,7 @@ int main(void)
     tcase_add_loop_test(tcase, equals_one_device_in_bf16, 0, 3);
     tcase_add_test(tcase, evaluates_with_the_first_pipelines_buffers);
     tcase_add_loop_test(tcase, plans_what_it_takes, 0, 3);
-    tcase = checks_case(suite, "time", 120);
+    tcase = checks_case(suite, "time", 600);
     tcase_add_loop_test(tcase, delays_change_no_bit, 0, 2 * (N_SCHEDULES - 1));
     tcase_add_loop_test(tcase, a_failure_stops_all, 0, N_FAILURES);
     tcase_add_test(tcase, too_little_memory_is_named);

@@ -208,9 +208,17 @@ static int plan_and_open(const struct strategy_config *config, struct err *err)
     return rc;
 }
 
+/* Replicas; a stage. */
+static const char *const members[] = {
+    NULL,
+    "'loss': {'type': 'CrossEntropyLoss'}, 'optimizer': {'type': 'SGD', 'lr': 0.1},"
+    "'parallel': {'mode': 'stages', 'split_size': 4, 'stages': [{'begin': '0', 'devices': "
+    "['cpu:0']}]}",
+};
+
 START_TEST(every_allocation_is_checked)
 {
-    struct model *model = models_new("[6]", mlp, NULL);
+    struct model *model = models_new("[6]", mlp, members[_i]);
     const int64_t batch = 10;
     struct strategy_config config = config_of(model, 1, &batch);
     bool failed = true;
@@ -250,7 +258,7 @@ int main(void)
     tcase_add_loop_test(tcase, equals_one_device, 0, (int)(sizeof spreads / sizeof spreads[0]));
     tcase_add_test(tcase, evaluates_with_the_controllers_buffers);
     tcase_add_test(tcase, plans_each_device);
-    tcase_add_test(tcase, every_allocation_is_checked);
+    tcase_add_loop_test(tcase, every_allocation_is_checked, 0, 2);
     tcase_add_test(tcase, a_failing_device_is_named);
     return checks_run(suite);
 }
