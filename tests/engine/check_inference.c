@@ -100,6 +100,47 @@ START_TEST(predicts_in_the_order_of_the_samples)
 }
 END_TEST
 
+static const char *const spreads[] = {
+    "'devices': 2, 'split': ['b'], 'split_size': 3",
+    "'devices': 4, 'replicas': 2, 'split': ['bn'], 'microbatches': 2, 'schedule': 'gpipe'",
+    "'stages': [{'begin': 'a', 'devices': ['cpu:0']},"
+    " {'begin': '2', 'devices': ['cpu:1', 'cpu:2']}], 'split_size': 4",
+};
+
+static void compare_npy(const char *a, const char *b, const char *name)
+{
+    size_t size, other;
+    char *of_a = run_job_contents(a, name, &size), *of_b = run_job_contents(b, name, &other);
+    ck_assert_uint_gt(size, HEADER);
+    ck_assert_uint_eq(size, other);
+    const float *x = (const float *)(of_a + HEADER), *y = (const float *)(of_b + HEADER);
+    for (size_t i = 0; i < (size - HEADER) / sizeof *x; i++)
+        ck_assert_float_eq_tol(x[i], y[i], 1e-6F);
+    free(of_a);
+    free(of_b);
+}
+
+START_TEST(stages_give_the_same)
+{
+    static const int devices[] = {2, 4, 3};
+    const char *one = place("one"), *staged = place("staged");
+    char text[2048];
+    train();
+    for (int i = 0; i < 2; i++) {
+        const char *parallel = i == 0 ? "'mode': 'single'" : spreads[_i];
+        snprintf(text, sizeof text,
+                 "{'train': {'mode': 'predict', 'batch_size': 7}, 'loss': {'reduction': 'none'},"
+                 " 'model': {'init': {'weights': '%s/trained/weights.safetensors'}},"
+                 " 'parallel': {%s%s}}",
+                 checks_scratch(), i == 0 ? "" : "'mode': 'stages', ", parallel);
+        run_job_well(text, i == 0 ? one : staged, i == 0 ? 1 : devices[_i], &run);
+    }
+    compare_npy(one, staged, "outputs.npy");
+    compare_npy(one, staged, "losses.npy");
+    checks_scratch_remove();
+}
+END_TEST
+
 START_TEST(a_stop_leaves_no_half_of_the_outputs)
 {
     const char *output = place("stopped");
@@ -238,6 +279,7 @@ int main(void)
     TCase *tcase = checks_case(suite, "inference", 60);
     tcase_add_loop_test(tcase, evaluates_what_was_trained, 1, 4);
     tcase_add_test(tcase, predicts_in_the_order_of_the_samples);
+    tcase_add_loop_test(tcase, stages_give_the_same, 0, 3);
     tcase_add_test(tcase, a_stop_leaves_no_half_of_the_outputs);
     tcase_add_test(tcase, weights_must_fit);
     tcase_add_loop_test(tcase, predicts_without_targets, 0, sizeof bare_rows / sizeof bare_rows[0]);
