@@ -8,6 +8,8 @@
  * All counters are of one thread each, and every wait is for a section that stands earlier in the
  * step, so no circle of waits exists.
  */
+#include <assert.h>
+
 #include "engine/parallel/rows.h"
 #include "engine/parallel/stages.h"
 
@@ -52,8 +54,9 @@ static const struct plan_carried *find_carried(const struct carried *list, int n
                                                int stage, const struct plan_carried *plan)
 {
     int i = 0;
-    while (i + 1 < n && (list[i].layer != layer || list[i].stage != stage))
+    while (i < n && (list[i].layer != layer || list[i].stage != stage))
         i++;
+    assert(i < n);
     return &plan[i];
 }
 
