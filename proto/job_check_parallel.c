@@ -247,8 +247,17 @@ int job_check_devices(const struct job *job, size_t n, struct err *err)
     return 0;
 }
 
-/* What is as long as the longest of a micro-batch could not follow another's. */
-static int check_lengths(const struct job *job, struct err *err)
+static bool shares_stages(const struct job_parallel *parallel)
+{
+    for (size_t i = 0; i < parallel->n_stages; i++)
+        if (parallel->stages[i].n_devices > 1)
+            return true;
+    return parallel->replicas > 1;
+}
+
+/* What is as long as the longest of a micro-batch could not follow another's; devices that share a
+ * stage would iterate a spectral norm by different micro-batches. */
+static int check_stage_layers(const struct job *job, struct err *err)
 {
     char path[64];
     for (size_t i = 0; i < job->model.n_layers; i++) {
@@ -259,6 +268,11 @@ static int check_lengths(const struct job *job, struct err *err)
         if (recurrent && !layer->recurrent.total_length)
             return err_at(err, ERR_JOB_UNSUPPORTED, path,
                           "total_length false with stages is not in this version");
+        snprintf(path, sizeof path, "/model/layers/%zu/spectral_norm", i);
+        if (layer->spectral_norm && shares_stages(&job->parallel))
+            return err_at(err, ERR_JOB_UNSUPPORTED, path,
+                          "spectral norms with stages that several devices share are not in this "
+                          "version");
     }
     return 0;
 }
@@ -266,6 +280,9 @@ static int check_lengths(const struct job *job, struct err *err)
 static int check_stages(const struct job *job, struct err *err)
 {
     const struct job_parallel *parallel = &job->parallel;
+    if (job->train.n_record > 0)
+        return err_at(err, ERR_JOB_UNSUPPORTED, "/train/record",
+                      "recorded tensors of stages are not in this version");
     if (parallel->n_stages > 0 && parallel->n_split > 0)
         return refuse(err, "split", "\"stages\" say where stages begin: allowed is one of both");
     if (parallel->n_stages > 0 && parallel->replicas > 1)
@@ -275,7 +292,7 @@ static int check_stages(const struct job *job, struct err *err)
                       (long long)parallel->replicas);
     int rc = check_begins(job, err);
     if (rc == 0)
-        rc = check_lengths(job, err);
+        rc = check_stage_layers(job, err);
     if (rc == 0)
         rc = check_microbatches(parallel, err);
     if (rc == 0 && parallel->n_devices > 0)

@@ -71,6 +71,26 @@ def test_a_result_that_cannot_be_printed_is_a_failure(args):
     assert "cannot write to standard output: No space left on device" in done.stderr
 
 
+def staged(devices, **parallel):
+    job = linear()
+    job["model"]["layers"] = [{"type": "Linear", "name": "a", "out_features": 8}, {"type": "Tanh", "name": "t"},
+                              {"type": "Linear", "name": "b", "out_features": 2}]
+    job["parallel"] = {"mode": "stages", "devices": devices, **parallel}
+    return job
+
+
+def test_plan_shows_stages(folder):
+    job = write(folder, staged(4, replicas=2, split=["b"], split_size=4))
+    done = worker("plan", job, "--cpu-devices", "4", "--json")
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert [row["devices"] for row in plan["layers"]] == [["cpu:0", "cpu:2"]] * 2 + [["cpu:1", "cpu:3"]]
+    assert [d["samples"] for d in plan["devices"]] == [4] * 4
+    for device in plan["devices"]:
+        assert device["held_bytes"] > 0
+        assert device["peak_bytes"] == sum(device[k + "_bytes"] for k in ("state", "arena", "input", "held"))
+
+
 def test_the_document_comes_from_standard_input_too(folder):
     done = worker("run", "-", "--output", "out", "--json", input=json.dumps(linear()), cwd=folder)
     reports = [json.loads(line) for line in done.stdout.splitlines()]
