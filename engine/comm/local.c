@@ -32,6 +32,7 @@ struct rank {
     struct collective collective; /* first: the public view */
     struct comm *comm;
     struct comm_sum sum; /* of the call in progress */
+    struct term own;     /* its terms, of an all-reduce: others may read them after an abort */
     float *data;         /* of the gather in progress */
     double number;
     struct started {
@@ -163,8 +164,8 @@ int comm_sum(struct comm *comm, int rank, const struct comm_sum *sum, struct err
 static int all_reduce(struct collective *self, float *data, size_t count, struct err *err)
 {
     struct rank *rank = (struct rank *)self;
-    const struct term term = {data, self->rank, self->rank + 1};
-    const struct comm_sum sum = {.terms = &term, .n_terms = 1, .to = data, .count = count};
+    rank->own = (struct term){data, self->rank, self->rank + 1};
+    const struct comm_sum sum = {.terms = &rank->own, .n_terms = 1, .to = data, .count = count};
     return comm_sum(rank->comm, self->rank, &sum, err);
 }
 
