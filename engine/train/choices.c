@@ -23,22 +23,27 @@ json_t *choices_dump(const struct job *job)
                                      (json_int_t)parallel->microbatches);
 }
 
-static bool has_layer(const struct job *job, const char *name)
+/* The layer of exactly that name behind `before`; 0: there is none. */
+static size_t find_behind(const struct job *job, size_t before, const char *name)
 {
-    for (size_t i = 0; name != NULL && i < job->model.n_layers; i++)
+    for (size_t i = before + 1; name != NULL && i < job->model.n_layers; i++)
         if (strcmp(job->model.layers[i].name, name) == 0)
-            return true;
-    return false;
+            return i;
+    return 0;
 }
 
-/* Whether the job can be cut there: it has as many stages, and the layers. */
+/* Whether the job can be cut there: it has as many stages, and the layers in that order. The
+ * checkpoint may be another model's, which the resume refuses later. */
 static bool fits(const struct job *job, const json_t *split)
 {
+    size_t layer = 0;
     if (json_array_size(split) != job->parallel.n_split)
         return false;
-    for (size_t i = 0; i < job->parallel.n_split; i++)
-        if (!has_layer(job, json_string_value(json_array_get(split, i))))
+    for (size_t i = 0; i < job->parallel.n_split; i++) {
+        layer = find_behind(job, layer, json_string_value(json_array_get(split, i)));
+        if (layer == 0)
             return false;
+    }
     return true;
 }
 

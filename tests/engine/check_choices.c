@@ -78,24 +78,25 @@ static void say(void *context, const char *line)
     snprintf(context, 256, "%s", line);
 }
 
-/* The open job as a run of the output directory settles it. */
-static struct job *settle(const char *output, char said[static 256])
+/* An open job as a run of the output directory settles it. */
+static struct job *settle(const char *patch, int n_devices, const char *output,
+                          char said[static 256])
 {
     struct err err = ERR_INIT;
-    struct job *job = run_job_parse(OPEN);
-    struct trainer_config config = run_job_config(job, 2, output);
+    struct job *job = run_job_parse(patch);
+    struct trainer_config config = run_job_config(job, n_devices, output);
     config.sink = (struct trainer_sink){.say = say, .context = said};
-    ck_assert_msg(choose_stages(job, 2, MEMORY, &err) == 0, "%s", err.message);
+    ck_assert_msg(choose_stages(job, (size_t)n_devices, MEMORY, &err) == 0, "%s", err.message);
     ck_assert(job->parallel.split_chosen);
     ck_assert_msg(choices_settle(&config, job, MEMORY, &err) == 0, "%s", err.message);
-    ck_assert_uint_eq(job->parallel.n_split, 1);
+    ck_assert_uint_eq(job->parallel.n_split, (size_t)n_devices - 1);
     return job;
 }
 
 START_TEST(a_new_job_measures)
 {
     char said[256] = "", wanted[256];
-    struct job *job = settle(checks_scratch(), said);
+    struct job *job = settle(OPEN, 2, checks_scratch(), said);
     snprintf(wanted, sizeof wanted, "Stages begin at \"%s\" (measured)", job->parallel.split[0]);
     ck_assert_str_eq(said, wanted);
     job_free(job);
@@ -109,9 +110,31 @@ START_TEST(a_resume_keeps_the_checkpoints)
     char output[1024], said[256] = "";
     snprintf(output, sizeof output, "%s/run", checks_scratch());
     run_job_well(CUT, output, 2, &run);
-    struct job *job = settle(output, said);
+    struct job *job = settle(OPEN, 2, output, said);
     ck_assert_str_eq(job->parallel.split[0], "3");
     ck_assert_str_eq(said, "");
+    job_free(job);
+}
+END_TEST
+
+#define CUT_TWICE                                                                                  \
+    "{'parallel': {'mode': 'stages', 'devices': 3, 'split': ['bn', 'b'], 'microbatches': 2}}"
+#define OTHER_ORDER                                                                                \
+    "{'model': {'layers': [{'type': 'Linear', 'name': 'a', 'out_features': 8},"                    \
+    "  {'type': 'Linear', 'name': 'b', 'out_features': 3},"                                        \
+    "  {'type': 'BatchNorm1d', 'name': 'bn'}]},"                                                   \
+    " 'parallel': {'mode': 'stages', 'devices': 3, 'microbatches': 2}}"
+
+/* Stages must rise: a checkpoint of another model, which the resume will refuse, cuts nothing. */
+START_TEST(another_models_checkpoint_cuts_nothing)
+{
+    static struct run_job run;
+    char output[1024], said[256] = "";
+    snprintf(output, sizeof output, "%s/run", checks_scratch());
+    run_job_well(CUT_TWICE, output, 3, &run);
+    struct job *job = settle(OTHER_ORDER, 3, output, said);
+    ck_assert_str_eq(job->parallel.split[0], "b");
+    ck_assert_str_eq(job->parallel.split[1], "bn");
     job_free(job);
 }
 END_TEST
@@ -125,5 +148,6 @@ int main(void)
     tcase_add_test(tcase, a_device_that_fails_is_named);
     tcase_add_test(tcase, a_new_job_measures);
     tcase_add_test(tcase, a_resume_keeps_the_checkpoints);
+    tcase_add_test(tcase, another_models_checkpoint_cuts_nothing);
     return checks_run(suite);
 }
