@@ -203,7 +203,10 @@ static const struct field stages_rows[] = {
 static const struct choice modes[] = {
     {"single", PARALLEL_SINGLE, single_rows, NULL},
     {"replicate", PARALLEL_REPLICATE, replicate_rows, NULL},
-    {"stages", PARALLEL_STAGES, stages_rows, LATER_KEYS({"output_device", "output devices"})},
+    {"stages", PARALLEL_STAGES, stages_rows,
+     LATER_KEYS({"output_device", "output devices of stages"},
+                {"batch_norm", "statistics over the devices of a stage"},
+                {"shard_optimizer", "parts of a stage's optimizer state"})},
     {0},
 };
 

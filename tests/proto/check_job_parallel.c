@@ -100,7 +100,6 @@ START_TEST(devices_take_the_place_of_stages_own)
 }
 END_TEST
 
-/* Parsing the dump gives an equal job: its own dump is the same. */
 /* What runs on replicas, in stages. */
 static const struct {
     const char *path, *value, *parallel;
@@ -126,6 +125,7 @@ START_TEST(what_stages_do_not_do_is_refused_by_name)
 }
 END_TEST
 
+/* Parsing the dump gives an equal job: its own dump is the same. */
 START_TEST(stages_are_dumped)
 {
     const char *const parallels[] = {split_stages, named_stages};
