@@ -1,6 +1,8 @@
 engine_libengine_a_SOURCES += \
 	%D%/arena.c \
 	%D%/arena.h \
+	%D%/clock.c \
+	%D%/clock.h \
 	%D%/dtype.c \
 	%D%/dtype.h \
 	%D%/file.c \

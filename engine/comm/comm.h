@@ -28,6 +28,12 @@ struct comm_sum {
     size_t count;
 };
 int comm_sum(struct comm *comm, int rank, const struct comm_sum *sum, struct err *err);
+/* What a rank spent since it was asked last, in seconds. Not while it is in a call. */
+struct comm_times {
+    double summed; /* reading and writing what is summed */
+    double waited; /* for other ranks */
+};
+struct comm_times comm_times(struct comm *comm, int rank);
 /* Any thread, any number of times. */
 void comm_abort(struct comm *comm);
 

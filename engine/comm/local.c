@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
+
 enum {
     SPINS = 1000, /* some microseconds */
     MAX_TERMS = 2 * LIMIT_DEVICES,
@@ -35,6 +37,7 @@ struct rank {
     struct term own;     /* its terms, of an all-reduce: others may read them after an abort */
     float *data;         /* of the gather in progress */
     double number;
+    struct comm_times times;
     struct started {
         float *data;
         size_t count;
@@ -81,7 +84,7 @@ static void wake_all(struct comm *comm)
 }
 
 /* Waits until all ranks are here. A wait that was complete before the abort succeeds. */
-static int comm_wait(struct comm *comm, struct err *err)
+static int wait_for_all(struct comm *comm, struct err *err)
 {
     unsigned generation = atomic_load(&comm->generation);
     if (atomic_fetch_add(&comm->arrived, 1) + 1 == comm->size) {
@@ -96,6 +99,14 @@ static int comm_wait(struct comm *comm, struct err *err)
     if (atomic_load(&comm->generation) == generation)
         return err_set(err, ERR_CANCELLED, "another replica failed");
     return 0;
+}
+
+static int comm_wait(struct comm *comm, int rank, struct err *err)
+{
+    double begun = clock_seconds();
+    int rc = wait_for_all(comm, err);
+    comm->rank[rank].times.waited += clock_seconds() - begun;
+    return rc;
 }
 
 static void slice_of(const struct comm *comm, int rank, size_t count, size_t *ret_begin,
@@ -141,24 +152,26 @@ static void sum_slice(const struct comm *comm, size_t begin, size_t end)
 }
 
 /* Waits until all have come to the call. */
-static int meet(struct comm *comm, struct err *err)
+static int meet(struct comm *comm, int rank, struct err *err)
 {
     if (atomic_load(&comm->aborted))
         return err_set(err, ERR_CANCELLED, "another replica failed");
-    return comm_wait(comm, err);
+    return comm_wait(comm, rank, err);
 }
 
 int comm_sum(struct comm *comm, int rank, const struct comm_sum *sum, struct err *err)
 {
     comm->rank[rank].sum = *sum;
-    int rc = meet(comm, err);
+    int rc = meet(comm, rank, err);
     if (rc != 0)
         return rc;
     assert(comm->rank[0].sum.count == sum->count);
     size_t begin, end;
+    double begun = clock_seconds();
     slice_of(comm, rank, sum->count, &begin, &end);
     sum_slice(comm, begin, end);
-    return comm_wait(comm, err);
+    comm->rank[rank].times.summed += clock_seconds() - begun;
+    return comm_wait(comm, rank, err);
 }
 
 static int all_reduce(struct collective *self, float *data, size_t count, struct err *err)
@@ -200,24 +213,26 @@ static void sum_started(struct comm *comm, int rank, int i)
 
 static void sum_what_is_there(struct comm *comm, struct rank *rank)
 {
+    double begun = clock_seconds();
     for (int n = started_by_all(comm); rank->n_summed < n; rank->n_summed++)
         sum_started(comm, rank->collective.rank, rank->n_summed);
+    rank->times.summed += clock_seconds() - begun;
 }
 
 static int reduce_finish(struct collective *self, struct err *err)
 {
     struct rank *rank = (struct rank *)self;
     struct comm *comm = rank->comm;
-    int rc = meet(comm, err);
+    int rc = meet(comm, self->rank, err);
     if (rc != 0)
         return rc;
     sum_what_is_there(comm, rank);
-    rc = comm_wait(comm, err);
+    rc = comm_wait(comm, self->rank, err);
     if (rc != 0)
         return rc;
     rank->n_summed = 0;
     atomic_store(&rank->n_started, 0);
-    return comm_wait(comm, err); /* nobody starts anew before all have begun at 0 */
+    return comm_wait(comm, self->rank, err); /* nobody starts anew before all have begun at 0 */
 }
 
 static int reduce_start(struct collective *self, float *data, size_t count, struct err *err)
@@ -239,7 +254,7 @@ static int all_gather(struct collective *self, float *data, size_t count, size_t
     struct rank *rank = (struct rank *)self;
     struct comm *comm = rank->comm;
     rank->data = data;
-    int rc = meet(comm, err);
+    int rc = meet(comm, self->rank, err);
     if (rc != 0)
         return rc;
     for (int r = 0; r < comm->size; r++) {
@@ -248,7 +263,7 @@ static int all_gather(struct collective *self, float *data, size_t count, size_t
         if (r != self->rank)
             memcpy(data + begin, comm->rank[r].data + begin, n * sizeof *data);
     }
-    return comm_wait(comm, err);
+    return comm_wait(comm, self->rank, err);
 }
 
 static int sum(struct collective *self, double *value, struct err *err)
@@ -256,13 +271,14 @@ static int sum(struct collective *self, double *value, struct err *err)
     struct rank *rank = (struct rank *)self;
     struct comm *comm = rank->comm;
     rank->number = *value;
-    int rc = meet(comm, err);
+    int rc = meet(comm, self->rank, err);
     if (rc != 0)
         return rc;
     double total = 0;
     for (int r = 0; r < comm->size; r++)
         total += comm->rank[r].number;
-    rc = comm_wait(comm, err); /* nobody shows its next number before all have read this one */
+    rc = comm_wait(comm, self->rank,
+                   err); /* nobody shows its next number before all have read this one */
     if (rc == 0)
         *value = total;
     return rc;
@@ -304,6 +320,13 @@ void comm_free(struct comm *comm)
 struct collective *comm_collective(struct comm *comm, int rank)
 {
     return &comm->rank[rank].collective;
+}
+
+struct comm_times comm_times(struct comm *comm, int rank)
+{
+    struct comm_times times = comm->rank[rank].times;
+    comm->rank[rank].times = (struct comm_times){0};
+    return times;
 }
 
 void comm_abort(struct comm *comm)

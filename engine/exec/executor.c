@@ -3,8 +3,8 @@
 #include "engine/exec/executor.h"
 
 #include <stdlib.h>
-#include <time.h>
 
+#include "engine/base/clock.h"
 #include "engine/graph/op.h"
 
 struct executor {
@@ -90,21 +90,14 @@ int executor_run(struct executor *executor, const struct run *run, struct err *e
     return rc;
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 int executor_time(struct executor *executor, const struct run *run, double *ret_seconds,
                   struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < executor->plan->n_steps; i++) {
-        double before = now();
+        double before = clock_seconds();
         rc = run_step(executor, i, run, err);
-        ret_seconds[i] = now() - before;
+        ret_seconds[i] = clock_seconds() - before;
     }
     return rc;
 }

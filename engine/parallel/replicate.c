@@ -279,6 +279,16 @@ static void scatter(struct replicate *replicate, const struct batch *batch, cons
         };
 }
 
+static void gather_times(const struct replicate *replicate, struct strategy_result *result)
+{
+    for (int d = 0; d < replicate->config.n_devices; d++) {
+        struct comm_times times = {0};
+        if (replicate->comm != NULL)
+            times = comm_times(replicate->comm, d);
+        result->times[d] = (struct strategy_times){.waited = times.waited, .reduced = times.summed};
+    }
+}
+
 static void gather(const struct replicate *replicate, const struct step *step,
                    struct strategy_result *result)
 {
@@ -293,6 +303,7 @@ static void gather(const struct replicate *replicate, const struct step *step,
         };
         sum += part->loss_sum;
     }
+    gather_times(replicate, result);
     result->n_replicas = replicate->n_parts;
     result->loss = sum / step->loss_divisor;
     result->predictions = NULL;

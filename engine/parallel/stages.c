@@ -182,6 +182,20 @@ static int run_batch(struct stages *stages, const struct batch *batch, bool trai
     return on_devices(stages, stages_run, err);
 }
 
+static void gather_times(const struct stages *stages, int device, struct strategy_times *ret_times)
+{
+    struct worker worker = placement_worker(&stages->pipeline.placement, device);
+    struct comm *replicas = stages->replicas[worker.stage];
+    struct comm_times of[2] = {{0}};
+    if (replicas != NULL)
+        of[0] = comm_times(replicas, stages->runners[device].replicas->rank);
+    if (stages->all != NULL)
+        of[1] = comm_times(stages->all, device);
+    *ret_times = stages->runners[device].times;
+    ret_times->waited += of[0].waited + of[1].waited;
+    ret_times->reduced = of[0].summed + of[1].summed;
+}
+
 /* A pipeline is a replica: its loss is that of its rows. */
 static void gather(const struct stages *stages, struct strategy_result *result)
 {
@@ -202,6 +216,8 @@ static void gather(const struct stages *stages, struct strategy_result *result)
         sum += replica->loss_sum;
     }
     result->loss = sum / stages->step.loss_divisor;
+    for (int d = 0; d < stages->config.n_devices; d++)
+        gather_times(stages, d, &result->times[d]);
 }
 
 static int stages_train(struct strategy *strategy, const struct batch *batch, enum step_part part,

@@ -25,6 +25,7 @@ struct runner {
     struct collective *replicas; /* of the stage; NULL: it has one device */
     struct stage_sum sum;
     double loss_sum;
+    struct strategy_times times;
 };
 
 struct stages {

@@ -10,6 +10,7 @@
  */
 #include <assert.h>
 
+#include "engine/base/clock.h"
 #include "engine/parallel/rows.h"
 #include "engine/parallel/stages.h"
 
@@ -117,6 +118,14 @@ static const struct runner *neighbour(const struct runner *runner, int stage, in
     return &stages->runners[placement_device(&stages->pipeline.placement, worker)];
 }
 
+static int wait_for(struct runner *runner, int counter, int least, struct err *err)
+{
+    double begun = clock_seconds();
+    int rc = progress_wait(runner->stages->progress, counter, least, err);
+    runner->times.waited += clock_seconds() - begun;
+    return rc;
+}
+
 /* Copies the rows that both have, when they have been made. */
 static int pull_from(struct runner *runner, const struct runner *source,
                      const struct crossing *crossing, enum section flow, int i, struct err *err)
@@ -126,8 +135,7 @@ static int pull_from(struct runner *runner, const struct runner *source,
     struct microbatch_rows both = microbatch_overlap(mine, its);
     if (both.n == 0)
         return 0;
-    int rc = progress_wait(stages->progress,
-                           counter(source->station.device_index, flow, COUNT_MADE), i + 1, err);
+    int rc = wait_for(runner, counter(source->station.device_index, flow, COUNT_MADE), i + 1, err);
     if (rc != 0)
         return rc;
     const struct plan *plan = program_at(runner, i)->plan, *its_plan = program_at(source, i)->plan;
@@ -166,8 +174,7 @@ static int wait_for_outbox(struct runner *runner, enum section flow, int i, stru
             continue;
         for (int p = 0; rc == 0 && p < placement_workers(&pipeline->placement, target); p++) {
             int device = neighbour(runner, target, p)->station.device_index;
-            rc = progress_wait(runner->stages->progress, counter(device, flow, COUNT_PULLED), least,
-                               err);
+            rc = wait_for(runner, counter(device, flow, COUNT_PULLED), least, err);
         }
     }
     return rc;
@@ -247,7 +254,10 @@ static int run_section(struct runner *runner, enum section section, int i, struc
     struct step step = runner->stages->step;
     struct run run = {.step = &step};
     step.first_sample += rows_at(runner, i).first;
-    return station_run_section(&runner->station, program_at(runner, i), section, i, &run, err);
+    double begun = clock_seconds();
+    int rc = station_run_section(&runner->station, program_at(runner, i), section, i, &run, err);
+    runner->times.sections[section] += clock_seconds() - begun;
+    return rc;
 }
 
 /* A forward or backward section with what flows to and from it. */
@@ -309,11 +319,12 @@ static int run_list(struct runner *runner, struct err *err)
     return rc;
 }
 
-static int wait_for_all(struct stages *stages, struct err *err)
+static int wait_for_all(struct runner *runner, struct err *err)
 {
+    const struct stages *stages = runner->stages;
     int rc = 0;
     for (int d = 0; rc == 0 && d < stages->config.n_devices; d++)
-        rc = progress_wait(stages->progress, counter_done(d), 1, err);
+        rc = wait_for(runner, counter_done(d), 1, err);
     return rc;
 }
 
@@ -323,6 +334,7 @@ int stages_run(void *context, int device, struct err *err)
     struct runner *runner = &stages->runners[device];
     int rc = 0;
     runner->loss_sum = 0;
+    runner->times = (struct strategy_times){0};
     if (stages->training && pipeline_part(stages->part, 0) == STEP_FIRST &&
         rows_at(runner, 0).n == 0)
         rc = run_whole(runner, STEP_FIRST, err);
@@ -333,6 +345,6 @@ int stages_run(void *context, int device, struct err *err)
     progress_count(stages->progress, counter_done(device));
     if (!stages->training || !step_part_ends(stages->part))
         return 0;
-    rc = wait_for_all(stages, err);
+    rc = wait_for_all(runner, err);
     return rc != 0 ? rc : run_whole(runner, STEP_END, err);
 }

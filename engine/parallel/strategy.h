@@ -6,6 +6,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/graph/model.h"
+#include "engine/plan/plan.h"
 
 struct strategy;
 struct crew_patience;
@@ -55,6 +56,12 @@ struct strategy_record { /* what train.record asks for, of one device */
     double statistics[STATISTIC_COUNT];
 };
 
+struct strategy_times {             /* of one device in one call, seconds */
+    double sections[SECTION_COUNT]; /* of stages: that it computed */
+    double waited;                  /* for other devices */
+    double reduced;                 /* that it summed gradients with them */
+};
+
 struct strategy_result {
     double loss;    /* the batch's, mean or sum as the job says */
     int n_replicas; /* devices, or the job's shards: each is a replica of its own */
@@ -69,6 +76,7 @@ struct strategy_result {
                                               step->record asks, valid until the next call: in the
                                               order of model->recorded, then of devices */
     size_t n_records;
+    struct strategy_times times[LIMIT_DEVICES]; /* by device */
 };
 
 /* All of them. */

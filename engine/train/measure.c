@@ -1,8 +1,7 @@
 /* measure.c: see measure.h. */
 #include "engine/train/measure.h"
 
-#include <time.h>
-
+#include "engine/base/clock.h"
 #include "engine/graph/graph.h"
 #include "engine/train/init.h"
 #include "engine/train/prepare.h"
@@ -15,13 +14,6 @@ struct measuring {
     struct loader_batch batch;
     struct step step;
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* The first batch; the loader's threads have nothing to do afterwards. */
 static int load(struct measuring *measuring, struct err *err)
@@ -89,9 +81,9 @@ int measure_steps(const struct trainer_config *config, const struct measure_rule
     if (rc == 0)
         rc = train(&measuring, 1, err);
     for (int i = 0; rc == 0 && i < rule->repeats; i++) {
-        double begun = now();
+        double begun = clock_seconds();
         rc = train(&measuring, rule->batches, err);
-        ret_seconds[i] = (now() - begun) / rule->batches;
+        ret_seconds[i] = (clock_seconds() - begun) / rule->batches;
     }
     strategy_close(measuring.strategy);
     loader_stop(measuring.loader);

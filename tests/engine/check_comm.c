@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/clock.h"
 #include "engine/comm/comm.h"
 #include "tests/lib/checks.h"
 
@@ -256,6 +257,37 @@ START_TEST(abort_wakes_everybody)
 }
 END_TEST
 
+static void *come_late(void *arg)
+{
+    struct party *p = arg;
+    struct collective *c = comm_collective(p->comm, p->rank);
+    struct err err = ERR_INIT;
+    double begun = clock_seconds();
+    while (p->rank == 1 && clock_seconds() - begun < 0.02)
+        ; /* it computes meanwhile */
+    p->rc = c->all_reduce(c, p->data, p->count, &err);
+    return NULL;
+}
+
+START_TEST(says_what_a_rank_has_spent)
+{
+    enum { COUNT = 100000 };
+    static float data[2][COUNT];
+    struct comm *comm;
+    struct err err = ERR_INIT;
+    ck_assert_int_eq(comm_new(2, &comm, &err), 0);
+    struct party party[2] = {{comm, 0, COUNT, data[0], 0}, {comm, 1, COUNT, data[1], 0}};
+    run_parties(2, party, come_late);
+    struct comm_times times = comm_times(comm, 0);
+    ck_assert_double_gt(times.waited, 0.015);
+    ck_assert_double_gt(times.summed, 0);
+    ck_assert_double_gt(comm_times(comm, 1).summed, 0);
+    times = comm_times(comm, 0);
+    ck_assert(times.waited == 0 && times.summed == 0);
+    comm_free(comm);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("comm");
@@ -266,5 +298,6 @@ int main(void)
     tcase_add_loop_test(tcase, sums_leaves_wherever_they_are, 0,
                         2 * (int)(sizeof splits / sizeof splits[0]));
     tcase_add_loop_test(tcase, abort_wakes_everybody, 0, 20);
+    tcase_add_test(tcase, says_what_a_rank_has_spent);
     return checks_run(suite);
 }

@@ -274,6 +274,33 @@ START_TEST(equals_one_device_in_bf16)
 }
 END_TEST
 
+/* Each device is given so long a delay before each of its kernels that it must show in its times:
+ * where no stage overlaps, the others wait for it. */
+START_TEST(says_where_time_goes)
+{
+    static struct stages_case c;
+    const struct spread spread = {2, 1, NULL, 13};
+    const struct stages_config config = {
+        .parallel = parallel_text(&stages_networks[0], &spread, "none"),
+        .n_devices = 2,
+        .backend = &backend_shaky,
+    };
+    shaky_delay(200);
+    stages_case_open(&c, &stages_networks[0], &config);
+    struct strategy_result result = stages_case_train(&c, STAGES_BATCH, 1);
+    const struct strategy_times *first = &result.times[0], *last = &result.times[1];
+    for (int k = SECTION_FORWARD; k <= SECTION_BACKWARD; k++)
+        ck_assert(first->sections[k] > 0 && last->sections[k] > 0);
+    ck_assert(first->sections[SECTION_WEIGHTS] == 0);
+    ck_assert_double_ge(first->waited,
+                        last->sections[SECTION_FORWARD] + last->sections[SECTION_BACKWARD] - 1e-3);
+    ck_assert_double_ge(last->waited, first->sections[SECTION_FORWARD] - 1e-3);
+    ck_assert(first->reduced == 0 && last->reduced == 0);
+    stages_case_close(&c);
+    shaky_delay(0);
+}
+END_TEST
+
 /* Buffers are those of a stage's first device in the first pipeline, for all devices. */
 START_TEST(evaluates_with_the_first_pipelines_buffers)
 {
@@ -434,6 +461,7 @@ int main(void)
     tcase_add_loop_test(tcase, accumulates_batches, 0, stages_n_networks);
     tcase_add_loop_test(tcase, buffers_follow_the_micro_batches, 0, 3 * (N_SCHEDULES - 1));
     tcase_add_loop_test(tcase, equals_one_device_in_bf16, 0, 3);
+    tcase_add_test(tcase, says_where_time_goes);
     tcase_add_test(tcase, evaluates_with_the_first_pipelines_buffers);
     tcase_add_loop_test(tcase, plans_what_it_takes, 0, 3);
     tcase = checks_case(suite, "time", 600);
