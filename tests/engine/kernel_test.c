@@ -155,8 +155,7 @@ static void make_reference_inputs(struct kernel_test *test)
         if (tensor->fill == FILL_ABSENT || tensor->reference)
             continue;
         int64_t n = shape_count(&tensor->shape);
-        bool real = tensor->dtype == DTYPE_F32 || tensor->dtype == DTYPE_BF16;
-        bool rounds = real && runs_low(test);
+        bool rounds = tensor->dtype == DTYPE_BF16 || (tensor->dtype == DTYPE_F32 && runs_low(test));
         tensor->reference = calloc((size_t)n, sizeof(double));
         for (int64_t i = 0; i < n; i++) {
             double x = random_element(test, tensor, k, i);
