@@ -19,16 +19,24 @@ static int64_t value_bytes(const struct value *value)
     return value != NULL ? shape_count(&value->shape) * (int64_t)dtype_size(value->dtype) : 0;
 }
 
-static double node_seconds(const struct node *node, const struct estimate_rates *rates)
+double estimate_bytes(const struct node *node)
 {
-    double flops = node->op->flops != NULL ? node->op->flops(node) : 0, bytes = 0;
+    double bytes = 0;
     if (node->op->view)
         return 0;
     for (int i = 0; i < node->n_in; i++)
-        bytes += (double)value_bytes(node->in[i]);
+        bytes += (double)value_bytes(node->in[i]) * ((node->op->mutates >> i & 1) != 0 ? 2 : 1);
     for (int i = 0; i < node->n_out; i++)
         bytes += (double)value_bytes(node->out[i]);
-    double computing = flops / rates->flops, moving = bytes / rates->bytes;
+    return bytes;
+}
+
+double estimate_node(const struct node *node, const struct estimate_rates *rates)
+{
+    double flops = node->op->flops != NULL ? node->op->flops(node) : 0;
+    double computing = flops / rates->flops, moving = estimate_bytes(node) / rates->bytes;
+    if (node->op->view)
+        return 0;
     return rates->seconds + (computing > moving ? computing : moving);
 }
 
@@ -59,7 +67,7 @@ static void add_node(const struct node *node, const struct estimate_rates *rates
                      struct balance_layer *layers)
 {
     struct balance_layer *layer = layer_of(node, n_layers, layers);
-    estimate_add(node, node_seconds(node, rates), n_layers, layers);
+    estimate_add(node, estimate_node(node, rates), n_layers, layers);
     for (int i = 0; node->phase == PHASE_FORWARD && !node->op->view && i < node->n_out; i++)
         layer->slot_bytes += value_bytes(node->out[i]);
 }

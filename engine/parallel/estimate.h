@@ -20,6 +20,11 @@ struct estimate_rates {
 /* One core of a present CPU. */
 extern const struct estimate_rates estimate_core;
 
+/* What a node reads and writes, each value once; what it changes in place twice. */
+double estimate_bytes(const struct node *node);
+/* The longer one of its computing and its moving. */
+double estimate_node(const struct node *node, const struct estimate_rates *rates);
+
 /* What `rows` samples take in each layer of the model; ret_layers has room for all. A stage may
  * begin at any layer. Errors: graph_build's, ERR_NOMEM. */
 int estimate_layers(const struct model *model, const struct estimate_rates *rates, int64_t rows,

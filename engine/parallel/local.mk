@@ -25,6 +25,8 @@ engine_libengine_a_SOURCES += \
 	%D%/profile.h \
 	%D%/progress.c \
 	%D%/progress.h \
+	%D%/rates.c \
+	%D%/rates.h \
 	%D%/replica.c \
 	%D%/replica.h \
 	%D%/replicate.c \

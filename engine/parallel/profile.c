@@ -7,17 +7,22 @@
 
 #include "engine/base/thread.h"
 #include "engine/exec/executor.h"
+#include "engine/graph/op.h"
 #include "engine/ops/registry.h"
 #include "engine/parallel/estimate.h"
 #include "engine/parallel/memory.h"
+#include "engine/parallel/rates.h"
 #include "engine/parallel/rows.h"
 
-enum { RUNS = 4 }; /* the first one touches the memory */
+enum { LEAST_RUNS = 4 }; /* the first one touches the memory */
 
 /* What the device's thread needs. */
-struct profile {
+struct profiling {
     const struct profile_config *config;
-    struct balance_layer *layers;
+    enum step_part part;
+    double least_seconds;                                      /* of all runs */
+    int (*take)(struct profiling *profiling, struct err *err); /* what was measured */
+    void *taker;
     struct arena *arena;
     struct graph *graph;
     struct plan *plan;
@@ -28,155 +33,245 @@ struct profile {
     struct err err;
 };
 
-static int allocate(struct profile *profile, size_t bytes, const char *what,
+static int allocate(struct profiling *profiling, size_t bytes, const char *what,
                     struct memory *ret_memory, struct err *err)
 {
-    const struct profile_config *config = profile->config;
-    return memory_alloc(config->backend, profile->device, config->device->name, bytes, what,
+    const struct profile_config *config = profiling->config;
+    return memory_alloc(config->backend, profiling->device, config->device->name, bytes, what,
                         ret_memory, err);
 }
 
-static int build(struct profile *profile, struct err *err)
+static int build(struct profiling *profiling, struct err *err)
 {
-    const struct profile_config *config = profile->config;
+    const struct profile_config *config = profiling->config;
     const struct graph_options options = {
-        .batch = config->rows, .training = true, .part = STEP_FIRST, .n_replicas = 1};
+        .batch = config->rows, .training = true, .part = profiling->part, .n_replicas = 1};
     struct variable_map map;
-    profile->arena = arena_new();
-    int rc = profile->arena != NULL ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+    profiling->arena = arena_new();
+    int rc = profiling->arena != NULL ? 0 : err_set(err, ERR_NOMEM, "out of memory");
     if (rc == 0)
-        rc = variable_map_build(config->model, NULL, 0, profile->arena, &map, err);
+        rc = variable_map_build(config->model, NULL, 0, profiling->arena, &map, err);
     if (rc == 0)
-        rc = graph_build(config->model, &op_registry, &options, &profile->graph, err);
+        rc = graph_build(config->model, &op_registry, &options, &profiling->graph, err);
     if (rc == 0)
-        rc = plan_build(config->backend, profile->graph, &map, CUT_NONE, &profile->plan, err);
+        rc = plan_build(config->backend, profiling->graph, &map, CUT_NONE, &profiling->plan, err);
     if (rc == 0)
-        rc = config->backend->device_open(config->device, &profile->device, err);
+        rc = config->backend->device_open(config->device, &profiling->device, err);
     if (rc == 0)
-        rc = executor_new(profile->device, profile->plan, &profile->executor, err);
+        rc = executor_new(profiling->device, profiling->plan, &profiling->executor, err);
     if (rc == 0)
-        rc = allocate(profile, map.bytes, "variables", &profile->variables, err);
+        rc = allocate(profiling, map.bytes, "variables", &profiling->variables, err);
     if (rc == 0)
-        rc = allocate(profile, profile->plan->arena_bytes, "activations", &profile->activations,
-                      err);
+        rc = allocate(profiling, profiling->plan->arena_bytes, "activations",
+                      &profiling->activations, err);
     return rc;
 }
 
 /* All steps of each sample are valid. */
-static int write_lengths(struct profile *profile, const struct model_input *input,
+static int write_lengths(struct profiling *profiling, const struct model_input *input,
                          const struct memory *memory, struct err *err)
 {
-    const struct profile_config *config = profile->config;
+    const struct profile_config *config = profiling->config;
     const struct model_input *whole = &config->model->inputs[input->of];
     int rc = 0;
     for (int64_t i = 0; rc == 0 && i < config->rows; i++)
-        rc = config->backend->write(profile->device, (int64_t *)memory->at + i,
+        rc = config->backend->write(profiling->device, (int64_t *)memory->at + i,
                                     &whole->shape.dim[0], sizeof whole->shape.dim[0], err);
     return rc;
 }
 
-static int make_samples(struct profile *profile, struct err *err)
+static int make_samples(struct profiling *profiling, struct err *err)
 {
-    const struct profile_config *config = profile->config;
+    const struct profile_config *config = profiling->config;
     const struct model *model = config->model;
-    int rc =
-        allocate(profile, rows_target_bytes(model, config->rows), "targets", &profile->target, err);
+    int rc = allocate(profiling, rows_target_bytes(model, config->rows), "targets",
+                      &profiling->target, err);
     for (int i = 0; rc == 0 && i < model->n_inputs; i++) {
-        rc = allocate(profile, rows_data_bytes(model, i, config->rows), "inputs", &profile->data[i],
-                      err);
+        rc = allocate(profiling, rows_data_bytes(model, i, config->rows), "inputs",
+                      &profiling->data[i], err);
         if (rc == 0 && model->inputs[i].of >= 0)
-            rc = write_lengths(profile, &model->inputs[i], &profile->data[i], err);
+            rc = write_lengths(profiling, &model->inputs[i], &profiling->data[i], err);
     }
-    profile->seconds = calloc(2 * profile->plan->n_steps + 1, sizeof *profile->seconds);
-    return rc == 0 && profile->seconds == NULL ? err_set(err, ERR_NOMEM, "out of memory") : rc;
+    profiling->seconds = calloc(2 * profiling->plan->n_steps + 1, sizeof *profiling->seconds);
+    return rc == 0 && profiling->seconds == NULL ? err_set(err, ERR_NOMEM, "out of memory") : rc;
 }
 
-static int run_once(struct profile *profile, struct err *err)
+static int run_once(struct profiling *profiling, struct err *err)
 {
     const struct step step = {.number = 1, .loss_divisor = 1, .gradient_scale = 1};
     void *base[SPACE_COUNT] = {
-        [SPACE_VARIABLES] = profile->variables.at,
-        [SPACE_ARENA] = profile->activations.at,
-        [SPACE_TARGET] = profile->target.at,
+        [SPACE_VARIABLES] = profiling->variables.at,
+        [SPACE_ARENA] = profiling->activations.at,
+        [SPACE_TARGET] = profiling->target.at,
     };
     const struct run run = {.base = base, .step = &step};
     for (int i = 0; i < MODEL_MAX_INPUTS; i++)
-        base[SPACE_DATA + i] = profile->data[i].at;
-    return executor_time(profile->executor, &run, profile->seconds, err);
+        base[SPACE_DATA + i] = profiling->data[i].at;
+    return executor_time(profiling->executor, &run, profiling->seconds, err);
 }
 
-static void add_times(struct profile *profile)
+static int take_layers(struct profiling *profiling, struct err *err)
 {
-    const struct plan *plan = profile->plan;
-    size_t n_layers = profile->config->model->job->model.n_layers;
-    const double *quickest = profile->seconds + plan->n_steps;
+    const struct plan *plan = profiling->plan;
+    struct balance_layer *layers = profiling->taker;
+    size_t n_layers = profiling->config->model->job->model.n_layers;
+    const double *quickest = profiling->seconds + plan->n_steps;
+    (void)err;
     for (size_t i = 0; i < n_layers; i++)
-        profile->layers[i].forward = profile->layers[i].backward = profile->layers[i].weight = 0;
+        layers[i].forward = layers[i].backward = layers[i].weight = 0;
     for (size_t i = 0; i < plan->n_steps; i++)
-        estimate_add(plan->steps[i].node, quickest[i], n_layers, profile->layers);
+        estimate_add(plan->steps[i].node, quickest[i], n_layers, layers);
+    return 0;
 }
 
-static int run_all(struct profile *profile, struct err *err)
+/* NULL without memory. */
+static const char *copy(struct arena *arena, const char *text)
 {
-    size_t n = profile->plan->n_steps;
-    double *quickest = profile->seconds + n;
+    return arena_format(arena, "%s", text != NULL ? text : "");
+}
+
+static bool take_node(const struct profiling *profiling, size_t i, struct profile *profile)
+{
+    const struct plan_step *step = &profiling->plan->steps[i];
+    const struct node *node = step->node;
+    struct profile_node *to = &profile->nodes[i];
+    *to = (struct profile_node){
+        .op = copy(profile->arena, node->op->name),
+        .impl = copy(profile->arena, step->choice.impl),
+        .name = copy(profile->arena, node->name),
+        .phase = node->phase,
+        .layer = node->layer >= 0,
+        .seconds = profiling->seconds[profiling->plan->n_steps + i],
+        .flops = node->op->flops != NULL ? node->op->flops(node) : 0,
+        .bytes = estimate_bytes(node),
+    };
+    if (node->id >= 0) /* the graph's: not what the planner added */
+        to->floor = estimate_node(node, node->low ? &profile->low_rates : &profile->rates);
+    profile->seconds += to->seconds;
+    profile->floor += to->floor;
+    return to->op != NULL && to->impl != NULL && to->name != NULL;
+}
+
+static int take_nodes(struct profiling *profiling, struct err *err)
+{
+    struct profile *profile = profiling->taker;
+    const struct backend *backend = profiling->config->backend;
+    bool low = profiling->config->model->job->train.precision == PRECISION_BF16;
+    size_t n = profiling->plan->n_steps;
+    int rc = rates_measure(backend, profiling->device, false, &profile->rates, err);
+    profile->low_rates = profile->rates;
+    if (rc == 0 && low)
+        rc = rates_measure(backend, profiling->device, true, &profile->low_rates, err);
+    if (rc != 0)
+        return rc;
+    profile->nodes = arena_array(profile->arena, n, sizeof *profile->nodes);
+    bool kept = profile->nodes != NULL;
+    for (size_t i = 0; kept && i < n; i++)
+        kept = take_node(profiling, i, profile);
+    profile->n_nodes = n;
+    return kept ? 0 : err_set(err, ERR_NOMEM, "out of memory for the profile");
+}
+
+static int run_all(struct profiling *profiling, struct err *err)
+{
+    size_t n = profiling->plan->n_steps;
+    double *quickest = profiling->seconds + n, all = 0;
     int rc = 0;
     for (size_t i = 0; i < n; i++)
         quickest[i] = DBL_MAX;
-    for (int r = 0; rc == 0 && r < RUNS; r++) {
-        rc = run_once(profile, err);
-        for (size_t i = 0; rc == 0 && i < n; i++)
-            if (profile->seconds[i] < quickest[i])
-                quickest[i] = profile->seconds[i];
+    for (int r = 0; rc == 0 && (r < LEAST_RUNS || all < profiling->least_seconds); r++) {
+        rc = run_once(profiling, err);
+        for (size_t i = 0; rc == 0 && i < n; i++) {
+            double took = profiling->seconds[i];
+            all += took;
+            quickest[i] = took < quickest[i] ? took : quickest[i];
+        }
     }
-    if (rc == 0)
-        add_times(profile);
-    return rc;
+    return rc == 0 ? profiling->take(profiling, err) : rc;
 }
 
-static void done(struct profile *profile)
+static void done(struct profiling *profiling)
 {
-    const struct backend *backend = profile->config->backend;
-    executor_free(profile->executor);
-    plan_free(profile->plan);
-    graph_free(profile->graph);
-    arena_free(profile->arena);
-    free(profile->seconds);
-    if (profile->device == NULL)
+    const struct backend *backend = profiling->config->backend;
+    executor_free(profiling->executor);
+    plan_free(profiling->plan);
+    graph_free(profiling->graph);
+    arena_free(profiling->arena);
+    free(profiling->seconds);
+    if (profiling->device == NULL)
         return;
-    memory_free(backend, profile->device, &profile->variables);
-    memory_free(backend, profile->device, &profile->activations);
-    memory_free(backend, profile->device, &profile->target);
+    memory_free(backend, profiling->device, &profiling->variables);
+    memory_free(backend, profiling->device, &profiling->activations);
+    memory_free(backend, profiling->device, &profiling->target);
     for (int i = 0; i < MODEL_MAX_INPUTS; i++)
-        memory_free(backend, profile->device, &profile->data[i]);
-    backend->device_close(profile->device);
+        memory_free(backend, profiling->device, &profiling->data[i]);
+    backend->device_close(profiling->device);
 }
 
 static void run_task(void *context)
 {
-    struct profile *profile = context;
-    int rc = build(profile, &profile->err);
+    struct profiling *profiling = context;
+    int rc = build(profiling, &profiling->err);
     if (rc == 0)
-        rc = make_samples(profile, &profile->err);
+        rc = make_samples(profiling, &profiling->err);
     if (rc == 0)
-        run_all(profile, &profile->err);
-    done(profile);
+        run_all(profiling, &profiling->err);
+    done(profiling);
 }
 
-int profile_layers(const struct profile_config *config, struct balance_layer *layers,
-                   struct err *err)
+static int run(struct profiling *profiling, struct err *err)
 {
-    const struct device_config *device = config->device;
-    struct profile profile = {.config = config, .layers = layers, .err = ERR_INIT};
+    const struct device_config *device = profiling->config->device;
     struct thread *thread = NULL;
     int rc =
         thread_start(device->name, device->cores, device->n_cores, device->n_threads, &thread, err);
     if (rc != 0)
         return rc;
-    thread_submit(thread, run_task, &profile);
+    thread_submit(thread, run_task, profiling);
     thread_stop(thread);
-    if (profile.err.code == 0)
+    if (profiling->err.code == 0)
         return 0;
-    *err = profile.err;
+    *err = profiling->err;
     return err_context(err, "measuring the layers on %s", device->name);
+}
+
+int profile_layers(const struct profile_config *config, struct balance_layer *layers,
+                   struct err *err)
+{
+    struct profiling profiling = {.config = config,
+                                  .part = STEP_FIRST,
+                                  .take = take_layers,
+                                  .taker = layers,
+                                  .err = ERR_INIT};
+    return run(&profiling, err);
+}
+
+int profile_nodes(const struct profile_config *config, struct profile **ret_profile,
+                  struct err *err)
+{
+    struct arena *arena = arena_new();
+    struct profile *profile = arena != NULL ? arena_alloc(arena, sizeof *profile) : NULL;
+    if (profile == NULL) {
+        arena_free(arena);
+        return err_set(err, ERR_NOMEM, "out of memory for the profile");
+    }
+    profile->arena = arena;
+    struct profiling profiling = {.config = config,
+                                  .part = STEP_WHOLE,
+                                  .least_seconds = 0.5,
+                                  .take = take_nodes,
+                                  .taker = profile,
+                                  .err = ERR_INIT};
+    int rc = run(&profiling, err);
+    if (rc == 0)
+        *ret_profile = profile;
+    else
+        profile_free(profile);
+    return rc;
+}
+
+void profile_free(struct profile *profile)
+{
+    if (profile != NULL)
+        arena_free(profile->arena);
 }

@@ -1,6 +1,8 @@
 /* measure.c: see measure.h. */
 #include "engine/train/measure.h"
 
+#include <stdlib.h>
+
 #include "engine/base/clock.h"
 #include "engine/graph/graph.h"
 #include "engine/train/init.h"
@@ -59,34 +61,72 @@ static int open_all(struct measuring *measuring, struct err *err)
     return rc;
 }
 
-static int train(struct measuring *measuring, int batches, struct err *err)
+int measure_open(const struct trainer_config *config, struct measuring **ret_measuring,
+                 struct err *err)
+{
+    struct measuring *measuring = calloc(1, sizeof *measuring);
+    if (measuring == NULL)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    measuring->config = config;
+    int rc = open_all(measuring, err);
+    if (rc == 0)
+        *ret_measuring = measuring;
+    else
+        measure_close(measuring);
+    return rc;
+}
+
+void measure_close(struct measuring *measuring)
+{
+    if (measuring == NULL)
+        return;
+    strategy_close(measuring->strategy);
+    loader_stop(measuring->loader);
+    prepared_done(&measuring->prepared);
+    free(measuring);
+}
+
+int measure_step(struct measuring *measuring, double *ret_loss, struct err *err)
 {
     struct strategy_result result;
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < batches; i++) {
-        if (*measuring->config->stop != 0)
-            return err_set(err, ERR_CANCELLED, "stopped on request");
-        rc = strategy_train(measuring->strategy, &measuring->batch.batch, STEP_WHOLE,
+    if (*measuring->config->stop != 0)
+        return err_set(err, ERR_CANCELLED, "stopped on request");
+    int rc = strategy_train(measuring->strategy, &measuring->batch.batch, STEP_WHOLE,
                             &measuring->step, &result, err);
-        measuring->step.number++;
-    }
+    if (rc != 0)
+        return rc;
+    measuring->step.number++;
+    *ret_loss = result.loss;
+    return 0;
+}
+
+struct measured measure_what(const struct measuring *measuring)
+{
+    return (struct measured){measuring->prepared.model, measuring->strategy,
+                             &measuring->batch.batch};
+}
+
+static int train(struct measuring *measuring, int steps, struct err *err)
+{
+    double loss;
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < steps; i++)
+        rc = measure_step(measuring, &loss, err);
     return rc;
 }
 
 int measure_steps(const struct trainer_config *config, const struct measure_rule *rule,
                   double *ret_seconds, struct err *err)
 {
-    struct measuring measuring = {.config = config};
-    int rc = open_all(&measuring, err);
+    struct measuring *measuring = NULL;
+    int rc = measure_open(config, &measuring, err);
     if (rc == 0)
-        rc = train(&measuring, 1, err);
+        rc = train(measuring, 1, err);
     for (int i = 0; rc == 0 && i < rule->repeats; i++) {
         double begun = clock_seconds();
-        rc = train(&measuring, rule->batches, err);
+        rc = train(measuring, rule->batches, err);
         ret_seconds[i] = (clock_seconds() - begun) / rule->batches;
     }
-    strategy_close(measuring.strategy);
-    loader_stop(measuring.loader);
-    prepared_done(&measuring.prepared);
+    measure_close(measuring);
     return rc;
 }

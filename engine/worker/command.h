@@ -12,7 +12,9 @@ struct command_options {
     const char *devices;  /* --devices, or NULL */
     const char *output;   /* --output, or NULL */
     const char *to;       /* --to, or NULL */
-    size_t cpu_devices;   /* 0: one a core */
+    const char *trace;    /* --trace, or NULL */
+    bool profile;
+    size_t cpu_devices; /* 0: one a core */
     bool json;
     const volatile sig_atomic_t *stop; /* set by SIGTERM and SIGINT */
 };

@@ -13,6 +13,8 @@ engine_worker_traind_worker_SOURCES = \
 	%D%/command.h \
 	%D%/main.c \
 	%D%/plan.c \
+	%D%/plan_profile.c \
+	%D%/plan_profile.h \
 	%D%/plan_stages.c \
 	%D%/plan_stages.h \
 	%D%/probe.c \

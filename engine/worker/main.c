@@ -18,7 +18,8 @@ static volatile sig_atomic_t stop_requested;
 
 static const char usage_text[] =
     "usage: traind-worker probe [--cpu-devices N] [--json]\n"
-    "       traind-worker plan JOB [--devices LIST] [--cpu-devices N] [--json]\n"
+    "       traind-worker plan JOB [--devices LIST] [--cpu-devices N] [--profile [--trace FILE]] "
+    "[--json]\n"
     "       traind-worker tune JOB [--devices LIST] [--cpu-devices N] [--json]\n"
     "       traind-worker run JOB [--devices LIST] [--cpu-devices N] [--output DIR] [--json]\n"
     "       traind-worker inspect FILE [--json]\n"
@@ -31,6 +32,8 @@ static const char help_text[] =
     "  --devices LIST     run on these devices (cpu:0,cpu:1), whatever the document says\n"
     "  --cpu-devices N    offer N CPU devices (default: one a core)\n"
     "  --output DIR       write there, whatever the document says\n"
+    "  --profile          run the step of one device, and say what each node of it takes\n"
+    "  --trace FILE       write that as a Chrome trace, for Perfetto\n"
     "  --to FORM          parallel: one «module.» more before every key; single: one less\n"
     "  --json             print one JSON object (run: reports, one a line)\n"
     "  --help, --version\n";
@@ -43,6 +46,8 @@ enum {
     OPTION_TO = 1 << 4,
     OPTION_HELP = 1 << 5,
     OPTION_VERSION = 1 << 6,
+    OPTION_PROFILE = 1 << 7,
+    OPTION_TRACE = 1 << 8,
 };
 
 static const struct option option_table[] = {
@@ -50,6 +55,8 @@ static const struct option option_table[] = {
     {"cpu-devices", required_argument, NULL, OPTION_CPU_DEVICES},
     {"output", required_argument, NULL, OPTION_OUTPUT},
     {"to", required_argument, NULL, OPTION_TO},
+    {"profile", no_argument, NULL, OPTION_PROFILE},
+    {"trace", required_argument, NULL, OPTION_TRACE},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
@@ -66,7 +73,8 @@ static const struct command {
     command_fn run;
 } commands[] = {
     {"probe", "no arguments", 0, false, true, OPTION_CPU_DEVICES | OPTION_JSON, command_probe},
-    {"plan", "one job document", 1, true, true, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_JSON,
+    {"plan", "one job document", 1, true, true,
+     OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_PROFILE | OPTION_TRACE | OPTION_JSON,
      command_plan},
     {"tune", "one job document", 1, true, true, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_JSON,
      command_tune},
@@ -105,6 +113,10 @@ static int take_option(int option, struct command_options *options, struct err *
         options->output = optarg;
     else if (option == OPTION_TO)
         options->to = optarg;
+    else if (option == OPTION_TRACE)
+        options->trace = optarg;
+    else if (option == OPTION_PROFILE)
+        options->profile = true;
     else if (option == OPTION_JSON)
         options->json = true;
     else
@@ -125,6 +137,8 @@ static int take_arguments(int argc, char **argv, int given, const struct command
     for (const struct option *o = option_table; o->name != NULL; o++)
         if ((given & ~command->options & o->val) != 0)
             return err_set(err, ERR_USAGE, "%s does not take --%s", command->name, o->name);
+    if (options->trace != NULL && !options->profile)
+        return err_set(err, ERR_USAGE, "--trace needs --profile");
     options->words = argv + optind + 1;
     options->document = command->takes_job ? options->words[0] : NULL;
     *ret_command = command;

@@ -1,11 +1,12 @@
-/* plan.c: `traind-worker plan`: what a job would need, without touching a device: parameters,
- * steps, FLOPs, bytes a device, and the layers with their shapes. */
+/* plan.c: `traind-worker plan`: what a job would need, without touching a device (unless a profile
+ * is asked for): parameters, steps, FLOPs, bytes a device, and the layers with their shapes. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/ops/registry.h"
 #include "engine/train/trainer.h"
+#include "engine/worker/plan_profile.h"
 #include "engine/worker/plan_stages.h"
 #include "engine/worker/setup.h"
 #include "proto/json.h"
@@ -23,6 +24,7 @@ struct result {
     struct layer_sum *layers;
     struct trainer_plan plan;
     struct stages_plan stages; /* of mode `stages`; else zeroed */
+    struct profile *profile;   /* where it is asked for */
 };
 
 /* The shape of one sample after a layer. */
@@ -137,6 +139,8 @@ static int print_json(const struct result *result, struct err *err)
         (json_int_t)plan->input_bytes, "layers", layers_json(result));
     if (root != NULL && result->stages.table != NULL)
         root = json_put(root, "pipeline", stages_plan_json(&result->stages));
+    if (root != NULL && result->profile != NULL)
+        root = json_put(root, "profile", plan_profile_json(result->setup, result->profile));
     char *line = root != NULL ? json_line(root) : NULL;
     json_decref(root);
     if (line == NULL)
@@ -172,6 +176,8 @@ static void print_text(const struct result *result)
     }
     if (result->stages.table != NULL)
         stages_plan_print(&result->stages);
+    if (result->profile != NULL)
+        plan_profile_print(result->profile);
     printf(
         "\n%lld parameters, %lld steps (%lld an epoch), %.4g GFLOP a step, %.2f MiB for loading\n",
         (long long)plan->parameters, (long long)plan->steps, (long long)plan->steps_per_epoch,
@@ -224,12 +230,17 @@ static int print_plan(const struct command_options *options, const struct setup 
         rc = stages_plan_make(setup, model, &result.stages, err);
     if (rc == 0)
         rc = trainer_plan(&config, &result.plan, err);
+    if (rc == 0 && options->profile)
+        rc = plan_profile_make(setup, model, &result.profile, err);
+    if (rc == 0 && options->trace != NULL)
+        rc = plan_profile_trace(setup, result.profile, options->trace, err);
     if (rc == 0 && options->json)
         rc = print_json(&result, err);
     else if (rc == 0)
         print_text(&result);
     trainer_plan_done(&result.plan);
     stages_plan_done(&result.stages);
+    profile_free(result.profile);
     free(result.layers);
     return rc;
 }

@@ -66,6 +66,44 @@ START_TEST(a_device_that_fails_is_named)
     struct model *model = models_new(models[0].input, models[0].layers, NULL);
     const struct profile_config config = {&backend_cpu, &broken, model, 32};
     ck_assert_int_eq(profile_layers(&config, layers, &err), ERR_DEVICE_FAILED);
+    struct profile *profile = NULL;
+    ck_assert_int_eq(profile_nodes(&config, &profile, &err), ERR_DEVICE_FAILED);
+    ck_assert_ptr_null(profile);
+    models_free(model);
+}
+END_TEST
+
+/* Every node of a step has its time, what the graph counts, and its share of what is possible. */
+START_TEST(measures_every_node)
+{
+    struct err err = ERR_INIT;
+    struct model *model = models_new(models[_i].input, models[_i].layers, NULL);
+    const struct profile_config config = {&backend_cpu, &device, model, 32};
+    const struct graph_options options = {.batch = 32, .training = true, .n_replicas = 1};
+    struct profile *profile = NULL;
+    struct graph *graph = NULL;
+    double seconds = 0, flops = 0, floor = 0;
+    size_t updates = 0;
+    ck_assert_msg(profile_nodes(&config, &profile, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(graph_build(model, &op_registry, &options, &graph, &err), 0);
+    for (size_t i = 0; i < profile->n_nodes; i++) {
+        const struct profile_node *node = &profile->nodes[i];
+        ck_assert_double_ge(node->seconds, 0);
+        ck_assert(node->floor > 0 || strcmp(node->op, "reorder") == 0);
+        ck_assert(node->name[0] != '\0' && node->op[0] != '\0');
+        seconds += node->seconds;
+        flops += node->flops;
+        floor += node->floor;
+        updates += node->phase == PHASE_UPDATE;
+    }
+    ck_assert_double_gt(profile->rates.flops, 0);
+    ck_assert_double_gt(profile->rates.bytes, 0);
+    ck_assert_double_eq_tol(seconds, profile->seconds, 1e-9);
+    ck_assert_double_eq_tol(floor, profile->floor, 1e-9);
+    ck_assert_double_eq(flops, graph_flops(graph));
+    ck_assert_uint_eq(updates, (size_t)model->n_gradients);
+    graph_free(graph);
+    profile_free(profile);
     models_free(model);
 }
 END_TEST
@@ -145,6 +183,7 @@ int main(void)
     TCase *tcase = checks_case(suite, "choices", 60);
     tcase_add_checked_fixture(tcase, NULL, checks_scratch_remove);
     tcase_add_loop_test(tcase, measures_every_layer, 0, (int)(sizeof models / sizeof models[0]));
+    tcase_add_loop_test(tcase, measures_every_node, 0, (int)(sizeof models / sizeof models[0]));
     tcase_add_test(tcase, a_device_that_fails_is_named);
     tcase_add_test(tcase, a_new_job_measures);
     tcase_add_test(tcase, a_resume_keeps_the_checkpoints);
