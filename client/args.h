@@ -26,7 +26,9 @@
     X(SET, 0, "set", "NAME=VALUE,...", "arguments of the preset, such as num_classes=10")          \
     X(OUTPUT, 'o', "output", "FILE", "where pictures go: FILE.svg or FILE.png; tune: a directory") \
     X(OF, 0, "of", "WHAT,...", "only these of loss, accuracy, lr, throughput")                     \
-    X(TO, 0, "to", "FORM", "parallel (keys begin with «module.») or single")
+    X(TO, 0, "to", "FORM", "parallel (keys begin with «module.») or single")                       \
+    X(PROFILE, 0, "profile", NULL, "also run a step of one device, and say where its time goes")   \
+    X(TRACE, 0, "trace", "FILE", "write the profile as a Chrome trace, for Perfetto")
 
 enum option_id {
 #define X(name, letter, text, value, help) OPT_##name,

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "client/plan.h"
+#include "client/plan_profile.h"
 #include "client/render/table.h"
 #include "client/render/units.h"
 #include "client/worker.h"
@@ -187,12 +188,15 @@ static int print_plan(const struct ctl *ctl, const json_t *plan, struct err *err
     add_devices(&text, &ctl->style, plan);
     add_layers(&text, &ctl->style, plan);
     add_pipeline(&text, &ctl->style, json_object_get(plan, "pipeline"));
+    plan_add_profile(&text, &ctl->style, json_object_get(plan, "profile"));
     return ctl_print(&text, err);
 }
 
 int cmd_plan(struct ctl *ctl, struct err *err)
 {
     json_t *plan;
+    if (args_has(&ctl->args, OPT_TRACE) && !args_has(&ctl->args, OPT_PROFILE))
+        return err_set(err, ERR_USAGE, "--trace needs --profile");
     int rc = plan_make(ctl, ctl->args.words[0], &plan, err);
     if (rc < 0)
         return rc;

@@ -9,14 +9,18 @@ static int call(struct ctl *ctl, const char *command, const char *file, json_t *
     static const struct {
         enum option_id id;
         const char *word;
-    } options[] = {{OPT_DEVICES, "--devices"}, {OPT_CPU_DEVICES, "--cpu-devices"}};
-    const char *words[6] = {command, "-"};
+    } options[] = {{OPT_DEVICES, "--devices"},
+                   {OPT_CPU_DEVICES, "--cpu-devices"},
+                   {OPT_PROFILE, "--profile"},
+                   {OPT_TRACE, "--trace"}};
+    const char *words[9] = {command, "-"};
     size_t n = 2;
     struct document *document = &ctl->document;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (args_has(&ctl->args, options[i].id)) {
             words[n++] = options[i].word;
-            words[n++] = ctl->args.values[options[i].id];
+            if (ctl->args.values[options[i].id] != NULL)
+                words[n++] = ctl->args.values[options[i].id];
         }
     int rc = document_read(file, document, err);
     return rc < 0 ? rc : worker_call(words, n, document->text, document->size, ret_result, err);

@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-enum { OUTPUT_MOST = 16 << 20, STREAMS = 3, WORDS_MOST = 8 };
+enum { OUTPUT_MOST = 16 << 20, STREAMS = 3, WORDS_MOST = 9 };
 
 /* In a build tree the one built beside this, else the installed one; false if neither can be run.
  */

@@ -165,6 +165,36 @@ START_TEST(plan_shows_the_timetable_of_stages)
 }
 END_TEST
 
+/* A step of the whole model is measured: the rows of a micro-batch, every node, updates too. */
+START_TEST(plan_profiles_a_step)
+{
+    char words[1200], trace[1024];
+    json_t *events;
+    snprintf(trace, sizeof trace, "%s/trace.json", checks_scratch());
+    snprintf(words, sizeof words, "plan --json --cpu-devices 2 --profile --trace %s -", trace);
+    ck_assert_int_eq(command(words, stages), 0);
+    json_t *plan = result();
+    const json_t *profile = json_object_get(plan, "profile");
+    const json_t *nodes = json_object_get(profile, "nodes");
+    ck_assert_int_eq(json_integer_value(json_object_get(profile, "samples")), 2);
+    ck_assert_double_gt(json_number_value(json_object_get(profile, "floor_seconds")), 0);
+    ck_assert_uint_gt(json_array_size(nodes), 5);
+    FILE *file = fopen(trace, "r");
+    ck_assert_ptr_nonnull(file);
+    events = json_loadf(file, 0, NULL);
+    fclose(file);
+    ck_assert_uint_eq(json_array_size(json_object_get(events, "traceEvents")),
+                      json_array_size(nodes) + 1); /* and the thread's name */
+    json_decref(events);
+    json_decref(plan);
+    ck_assert_int_eq(command("plan --profile -", stages), 0);
+    says(run.text, "OF FLOOR\n");
+    says(run.text, "\na step of ");
+    ck_assert_int_eq(command("plan --trace x -", stages), 2);
+    says(run.errors, "--trace needs --profile");
+}
+END_TEST
+
 static char *file_of(const char *directory, const char *name)
 {
     static char text[1 << 18];
@@ -291,6 +321,7 @@ int main(void)
     tcase_add_test(tcase, summary_counts_what_a_sample_costs);
     tcase_add_test(tcase, summary_says_where_a_job_is_wrong);
     tcase_add_test(tcase, plan_shows_the_timetable_of_stages);
+    tcase_add_test(tcase, plan_profiles_a_step);
     tcase_add_test(tcase, tune_measures_and_draws);
     tcase_add_test(tcase, inspect_lists_tensors_and_metadata);
     tcase_add_test(tcase, diff_tells_what_differs);
