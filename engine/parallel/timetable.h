@@ -68,8 +68,8 @@ bool timetable_splits_backward(enum pipeline_schedule schedule);
 int timetable_slots(enum pipeline_schedule schedule, int stages, int stage, int microbatches);
 
 /* The lists as text: a row a step, a column a stage, "F0" the forward section of micro-batch 0, "."
- * where a stage rests. A section takes as many steps as costs NULL says, whatever it costs. The
- * caller frees it; NULL without memory. */
+ * where a stage rests; of more than 100 rows the first 80, " ..." and the last 20. A section takes
+ * as many steps as costs NULL says, whatever it costs. The caller frees it; NULL without memory. */
 char *timetable_grid(const struct timetable *table);
 
 #endif

@@ -158,6 +158,24 @@ START_TEST(grid_equals_the_paper)
 }
 END_TEST
 
+/* However many micro-batches: the beginning, three dots, the end. */
+START_TEST(a_long_grid_leaves_out_its_middle)
+{
+    struct timetable_config config = {.schedule = PIPELINE_GPIPE, .stages = 1, .microbatches = _i};
+    struct timetable *table = build(&config);
+    char *grid = timetable_grid(table), last[32];
+    int rows = 0;
+    for (char *p = strchr(grid, '\n'); p != NULL && p[1] != '\0'; p = strchr(p + 1, '\n'))
+        rows++;
+    ck_assert_int_eq(rows, _i <= 100 ? _i : 101);
+    ck_assert_int_eq(strstr(grid, "\n ...\n") != NULL, _i > 100);
+    snprintf(last, sizeof last, "F%d", _i - 1);
+    ck_assert_ptr_nonnull(strstr(grid, last));
+    free(grid);
+    timetable_free(table);
+}
+END_TEST
+
 /* Two equal stages, a micro-batch costs 1 in each: the parts of ResNet-50's step. */
 static const struct ideal_case {
     enum pipeline_schedule schedule;
@@ -364,6 +382,7 @@ int main(void)
     Suite *suite = suite_create("timetable");
     TCase *tcase = checks_case(suite, "timetable", 0);
     tcase_add_loop_test(tcase, grid_equals_the_paper, 0, (int)(sizeof grids / sizeof grids[0]));
+    tcase_add_loop_test(tcase, a_long_grid_leaves_out_its_middle, 99, 103);
     tcase_add_loop_test(tcase, efficiency_is_the_ideal_one, 0,
                         (int)(sizeof ideals / sizeof ideals[0]));
     tcase_add_test(tcase, zero_bubble_rests_a_third);
