@@ -147,17 +147,18 @@ void trace_resting(const struct trainer_config *config, const struct prepared *p
         int64_t sizes[LIMIT_DEVICES];
         int shards = (int)config->job->parallel.shards;
         int chunks = shards > 0 ? shards : config->n_devices, busy = 0;
-        int used = chunk_sizes(strategy->train_batches[i].n, chunks, sizes);
+        int64_t n = strategy->train_batches[i].n;
+        int used = chunk_sizes(n, chunks, sizes);
         while (busy < config->n_devices && chunk_first(chunks, config->n_devices, busy) < used)
             busy++;
         if (busy == config->n_devices)
             continue;
         list_resting(config, busy, names, sizeof names);
         snprintf(line, sizeof line,
-                 "warning: a batch of %lld samples makes %d chunk%s for %d "
+                 "warning: a batch of %lld sample%s makes %d chunk%s for %d "
                  "devices; these rest: %s",
-                 (long long)strategy->train_batches[i].n, used, used == 1 ? "" : "s",
-                 config->n_devices, names);
+                 (long long)n, n == 1 ? "" : "s", used, used == 1 ? "" : "s", config->n_devices,
+                 names);
         say(config, line);
         return;
     }

@@ -103,7 +103,8 @@ static void print_started(struct reporter *reporter, const struct report *report
 {
     reporter->steps = report->steps;
     reporter->epochs = report->epochs;
-    fprintf(reporter->text, "%lld steps, output %s\n", (long long)report->steps, report->path);
+    fprintf(reporter->text, "%lld step%s, output %s\n", (long long)report->steps,
+            report->steps == 1 ? "" : "s", report->path);
     if (report->resumed_step > 0)
         fprintf(reporter->text, "resumed after step %lld\n", (long long)report->resumed_step);
 }

@@ -106,6 +106,16 @@ START_TEST(nine_samples_on_four_devices_leave_one_idle)
 }
 END_TEST
 
+START_TEST(one_sample_is_a_batch)
+{
+    run_job_well("{'model': {" PLAIN "}, 'data': {'train': {'samples': 1}},"
+                 " 'train': {'epochs': 1, 'batch_size': 4}}",
+                 place("one"), 2, &run);
+    ck_assert_str_eq(run.said, "warning: a batch of 1 sample makes 1 chunk for 2 devices; these "
+                               "rest: cpu:1\n");
+}
+END_TEST
+
 /* Chunks of 4, 4, 4 and 1: of every batch, and of an epoch's last one alone. */
 static const char *const thirteens[] = {
     "{'data': {'train': {'samples': 26}}, 'train': {'batch_size': 13}}",
@@ -273,6 +283,7 @@ int main(void)
     tcase_add_test(tcase, a_mean_is_over_samples_not_over_devices);
     tcase_add_test(tcase, a_devices_mean_is_over_its_own_samples);
     tcase_add_test(tcase, nine_samples_on_four_devices_leave_one_idle);
+    tcase_add_test(tcase, one_sample_is_a_batch);
     tcase_add_loop_test(tcase, thirteen_samples_on_four_devices_with_batch_norm_are_refused, 0,
                         (int)(sizeof thirteens / sizeof thirteens[0]));
     tcase_add_test(tcase, inputs_of_five_and_of_one_sample_are_refused);
