@@ -226,8 +226,7 @@ def test_killed_for_memory(box):
         file.write(str(box.process.pid))
     try:
         job = linear(devices=1, batch=1000, samples=200000)
-        job["model"] = {"input": {"shape": [400]}, "layers": [{"type": "Linear", "out_features": 2}]}
-        job["model"]["layers"] = [{"type": "Linear", "out_features": 20000}, {"type": "Linear", "out_features": 2}]
+        job["model"]["layers"] = [{"type": "Linear", "out_features": 60000}, {"type": "Linear", "out_features": 2}]
         [record] = box.wait(box.submit(job))
         assert record["state"] == "failed", record
         assert "memory" in record["reason"], record
