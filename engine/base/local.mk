@@ -1,6 +1,8 @@
 engine_libengine_a_SOURCES += \
 	%D%/arena.c \
 	%D%/arena.h \
+	%D%/bell.c \
+	%D%/bell.h \
 	%D%/clock.c \
 	%D%/clock.h \
 	%D%/dtype.c \

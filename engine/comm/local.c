@@ -9,22 +9,18 @@
  * wait once a step, not at each of its sums.
  *
  * all_gather: every rank shows its buffer, then copies the others' parts out of theirs.
- *
- * A wait spins briefly, since replicas arrive nearly together, then sleeps: CPU devices may share
- * a core with the very rank they wait for.
  */
 #include "engine/comm/comm.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/bell.h"
 #include "engine/base/clock.h"
 
 enum {
-    SPINS = 1000, /* some microseconds */
     MAX_TERMS = 2 * LIMIT_DEVICES,
     MAX_STARTED = 256,         /* sums under way; more are finished in between */
     LINE = 64 / sizeof(float), /* slices begin on cache lines */
@@ -51,36 +47,20 @@ struct comm {
     atomic_int arrived;     /* ranks that wait in the present generation */
     atomic_uint generation; /* waits completed */
     atomic_bool aborted;
-    pthread_mutex_t mutex;  /* for sleeping only */
-    pthread_cond_t changed; /* generation or aborted did */
+    struct bell bell; /* generation or aborted changed */
     struct rank rank[];
 };
 
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
+struct awaited {
+    struct comm *comm;
+    unsigned generation;
+};
 
-static bool wait_is_over(struct comm *comm, unsigned generation)
+static bool is_over(const void *context)
 {
-    return atomic_load(&comm->generation) != generation || atomic_load(&comm->aborted);
-}
-
-static void sleep_until_over(struct comm *comm, unsigned generation)
-{
-    pthread_mutex_lock(&comm->mutex);
-    while (!wait_is_over(comm, generation))
-        pthread_cond_wait(&comm->changed, &comm->mutex);
-    pthread_mutex_unlock(&comm->mutex);
-}
-
-static void wake_all(struct comm *comm)
-{
-    pthread_mutex_lock(&comm->mutex);
-    pthread_cond_broadcast(&comm->changed);
-    pthread_mutex_unlock(&comm->mutex);
+    const struct awaited *awaited = context;
+    return atomic_load(&awaited->comm->generation) != awaited->generation ||
+           atomic_load(&awaited->comm->aborted);
 }
 
 /* Waits until all ranks are here. A wait that was complete before the abort succeeds. */
@@ -90,12 +70,10 @@ static int wait_for_all(struct comm *comm, struct err *err)
     if (atomic_fetch_add(&comm->arrived, 1) + 1 == comm->size) {
         atomic_store(&comm->arrived, 0);
         atomic_store(&comm->generation, generation + 1);
-        wake_all(comm);
+        bell_ring(&comm->bell);
         return 0;
     }
-    for (int i = 0; i < SPINS && !wait_is_over(comm, generation); i++)
-        relax();
-    sleep_until_over(comm, generation);
+    bell_wait(&comm->bell, is_over, &(struct awaited){comm, generation});
     if (atomic_load(&comm->generation) == generation)
         return err_set(err, ERR_CANCELLED, "another replica failed");
     return 0;
@@ -290,8 +268,7 @@ int comm_new(int size, struct comm **ret_comm, struct err *err)
     if (comm == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
     comm->size = size;
-    pthread_mutex_init(&comm->mutex, NULL);
-    pthread_cond_init(&comm->changed, NULL);
+    bell_init(&comm->bell);
     for (int r = 0; r < size; r++) {
         comm->rank[r].collective = (struct collective){
             .rank = r,
@@ -312,8 +289,7 @@ void comm_free(struct comm *comm)
 {
     if (comm == NULL)
         return;
-    pthread_cond_destroy(&comm->changed);
-    pthread_mutex_destroy(&comm->mutex);
+    bell_done(&comm->bell);
     free(comm);
 }
 
@@ -332,5 +308,5 @@ struct comm_times comm_times(struct comm *comm, int rank)
 void comm_abort(struct comm *comm)
 {
     atomic_store(&comm->aborted, true);
-    wake_all(comm);
+    bell_ring(&comm->bell);
 }

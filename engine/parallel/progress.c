@@ -1,13 +1,11 @@
-/* progress.c: see progress.h. A wait spins briefly, since stages in balance are nearly together,
- * then sleeps: CPU devices may share a core with the very stage that they wait for. */
+/* progress.c: see progress.h. */
 #include "engine/parallel/progress.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { SPINS = 1000 }; /* some microseconds */
+#include "engine/base/bell.h"
 
 struct counter {
     _Alignas(64) atomic_int n; /* a cache line each: they are watched from other cores */
@@ -17,8 +15,7 @@ struct progress {
     int n_counters;
     struct counter *counters;
     atomic_bool aborted;
-    pthread_mutex_t mutex;  /* for sleeping only */
-    pthread_cond_t changed; /* a counter or aborted did */
+    struct bell bell; /* a counter or aborted changed */
 };
 
 int progress_new(int counters, struct progress **ret_progress, struct err *err)
@@ -32,8 +29,7 @@ int progress_new(int counters, struct progress **ret_progress, struct err *err)
     }
     progress->n_counters = counters;
     progress->counters = list;
-    pthread_mutex_init(&progress->mutex, NULL);
-    pthread_cond_init(&progress->changed, NULL);
+    bell_init(&progress->bell);
     progress_reset(progress);
     *ret_progress = progress;
     return 0;
@@ -43,8 +39,7 @@ void progress_free(struct progress *progress)
 {
     if (progress == NULL)
         return;
-    pthread_cond_destroy(&progress->changed);
-    pthread_mutex_destroy(&progress->mutex);
+    bell_done(&progress->bell);
     free(progress->counters);
     free(progress);
 }
@@ -55,57 +50,39 @@ void progress_reset(struct progress *progress)
         atomic_store(&progress->counters[i].n, 0);
 }
 
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
-static void wake_all(struct progress *progress)
-{
-    pthread_mutex_lock(&progress->mutex);
-    pthread_cond_broadcast(&progress->changed);
-    pthread_mutex_unlock(&progress->mutex);
-}
-
 void progress_count(struct progress *progress, int counter)
 {
     atomic_fetch_add(&progress->counters[counter].n, 1);
-    wake_all(progress);
+    bell_ring(&progress->bell);
 }
 
 void progress_abort(struct progress *progress)
 {
     atomic_store(&progress->aborted, true);
-    wake_all(progress);
+    bell_ring(&progress->bell);
 }
 
-static bool has_come(struct progress *progress, int counter, int least)
+struct awaited {
+    struct progress *progress;
+    int counter, least;
+};
+
+static bool has_come(const struct awaited *awaited)
 {
-    return atomic_load(&progress->counters[counter].n) >= least;
+    return atomic_load(&awaited->progress->counters[awaited->counter].n) >= awaited->least;
 }
 
-static bool wait_is_over(struct progress *progress, int counter, int least)
+static bool is_over(const void *context)
 {
-    return has_come(progress, counter, least) || atomic_load(&progress->aborted);
-}
-
-static void sleep_until_over(struct progress *progress, int counter, int least)
-{
-    pthread_mutex_lock(&progress->mutex);
-    while (!wait_is_over(progress, counter, least))
-        pthread_cond_wait(&progress->changed, &progress->mutex);
-    pthread_mutex_unlock(&progress->mutex);
+    const struct awaited *awaited = context;
+    return has_come(awaited) || atomic_load(&awaited->progress->aborted);
 }
 
 int progress_wait(struct progress *progress, int counter, int least, struct err *err)
 {
-    for (int i = 0; i < SPINS && !wait_is_over(progress, counter, least); i++)
-        relax();
-    if (!wait_is_over(progress, counter, least))
-        sleep_until_over(progress, counter, least);
-    if (!has_come(progress, counter, least))
+    const struct awaited awaited = {progress, counter, least};
+    bell_wait(&progress->bell, is_over, &awaited);
+    if (!has_come(&awaited))
         return err_set(err, ERR_CANCELLED, "another stage failed");
     return 0;
 }

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/file.h"
 #include "engine/data/order.h"
 #include "engine/train/checkpoint.h"
@@ -30,13 +30,6 @@ struct inference {
     int64_t samples, batches, n_batches; /* so far; in all */
     double started;
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static void send(const struct inference *inference, const struct report *report)
 {
@@ -101,7 +94,7 @@ static int take(void *context, const struct loader_batch *batch,
     if (inference->config->job->train.trace_shapes)
         trace_batch(inference->config, &inference->prepared, &batch->batch, result);
     struct report report = report_of(inference, REPORT_PROGRESS);
-    double seconds = now() - inference->started;
+    double seconds = clock_seconds() - inference->started;
     report.loss = has_targets(inference) ? result->loss : NAN;
     report.samples_per_second = (double)inference->samples / seconds;
     report.seconds_left =
@@ -166,7 +159,7 @@ static int begin(struct inference *inference, struct err *err)
     snprintf(report.path, sizeof report.path, "%s", inference->output.path);
     send(inference, &report);
     trace_devices(inference->config);
-    inference->started = now();
+    inference->started = clock_seconds();
     return 0;
 }
 

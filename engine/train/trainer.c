@@ -10,8 +10,8 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/file.h"
 #include "engine/train/accumulate.h"
 #include "engine/train/checkpoint.h"
@@ -45,13 +45,6 @@ struct trainer {
     struct evaluation evaluation;
     int64_t evaluated_step; /* that `evaluation` is of; 0: none yet */
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static int64_t epoch_of(const struct trainer *trainer, int64_t step)
 {
@@ -91,7 +84,7 @@ static bool is_due(const struct trainer *trainer, const struct job_every *every,
     if (trainer->step == trainer->prepared.steps)
         return true;
     if (every->unit == EVERY_SECONDS)
-        return now() - since >= (double)every->n;
+        return clock_seconds() - since >= (double)every->n;
     if (every->unit == EVERY_STEPS)
         return trainer->step % every->n == 0;
     return trainer->step % epoch_steps == 0 && trainer->step / epoch_steps % every->n == 0;
@@ -122,7 +115,7 @@ static int save(struct trainer *trainer, struct err *err)
     if (rc != 0)
         return rc;
     trainer->saved_step = trainer->step;
-    trainer->saved_time = now();
+    trainer->saved_time = clock_seconds();
     send(trainer, &report);
     return 0;
 }
@@ -227,7 +220,7 @@ static int log_step(struct trainer *trainer, const struct step *step,
     int64_t steps = trainer->step - trainer->resumed_step;
     report.loss = made->loss;
     report.samples_per_second = (double)trainer->step_samples / trainer->step_seconds;
-    report.seconds_left = (now() - trainer->started_time) / (double)steps *
+    report.seconds_left = (clock_seconds() - trainer->started_time) / (double)steps *
                           (double)(trainer->prepared.steps - trainer->step);
     send(trainer, &report);
 
@@ -250,7 +243,7 @@ static int log_step(struct trainer *trainer, const struct step *step,
 static int train_step(struct trainer *trainer, struct err *err)
 {
     struct accumulated made;
-    double before = now();
+    double before = clock_seconds();
     const struct step step = {
         .seed = (uint64_t)trainer->job->train.seed,
         .number = trainer->step + 1,
@@ -261,7 +254,7 @@ static int train_step(struct trainer *trainer, struct err *err)
                              trainer->loader, step, &made, err);
     if (rc != 0)
         return rc;
-    double seconds = now() - before;
+    double seconds = clock_seconds() - before;
     trainer->step++;
     trainer->step_seconds += seconds;
     trainer->step_samples += made.samples;
@@ -383,7 +376,7 @@ static int begin(struct trainer *trainer, struct err *err)
     trace_balance(trainer->config);
     trace_resting(trainer->config, &trainer->prepared);
     trace_unmatched(trainer->config, &trainer->prepared);
-    trainer->started_time = trainer->saved_time = now();
+    trainer->started_time = trainer->saved_time = clock_seconds();
     return 0;
 }
 
