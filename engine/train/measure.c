@@ -78,9 +78,8 @@ int measure_open(const struct trainer_config *config, struct measuring **ret_mea
 
 void measure_close(struct measuring *measuring)
 {
-    if (measuring == NULL)
-        return;
-    strategy_close(measuring->strategy);
+    if (measuring == NULL || !strategy_close(measuring->strategy))
+        return; /* a device that hangs may yet read batches and plans; the process ends */
     loader_stop(measuring->loader);
     prepared_done(&measuring->prepared);
     free(measuring);
