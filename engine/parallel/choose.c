@@ -93,13 +93,13 @@ static int try(const struct search *search, int64_t microbatches, struct choice 
     return 0;
 }
 
-static bool trains_batchnorm(const struct search *search)
+/* A BatchNorm of a job that trains would see micro-batches instead of the batch, frozen or not. */
+static bool has_batchnorm(const struct search *search)
 {
     const struct job_model *model = &search->job->model;
     for (size_t i = 0; trains(search) && i < model->n_layers; i++) {
         const struct job_layer *layer = &model->layers[i];
-        if ((layer->type == LAYER_BATCHNORM1D || layer->type == LAYER_BATCHNORM2D) &&
-            !layer->frozen)
+        if (layer->type == LAYER_BATCHNORM1D || layer->type == LAYER_BATCHNORM2D)
             return true;
     }
     return false;
@@ -112,7 +112,7 @@ static bool is_open(const struct search *search)
     if (parallel->microbatches == MICROBATCHES_AUTO)
         return true;
     return parallel->split_size == 0 && parallel->microbatches == 0 &&
-           parallel->schedule != PIPELINE_NONE && search->stages > 1 && !trains_batchnorm(search);
+           parallel->schedule != PIPELINE_NONE && search->stages > 1 && !has_batchnorm(search);
 }
 
 static int try_all(const struct search *search, struct choice *best, struct err *err)

@@ -92,6 +92,18 @@ START_TEST(micro_batches_are_chosen_where_they_are_open)
 }
 END_TEST
 
+/* It normalises by its batch all the same. */
+START_TEST(a_frozen_batchnorm_keeps_its_batch)
+{
+    struct job *job = job_of(normed, "'devices': 2");
+    struct err err = ERR_INIT;
+    job->model.layers[1].frozen = true;
+    ck_assert_msg(choose_stages(job, 2, plenty, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(job->parallel.microbatches, 0);
+    job_free(job);
+}
+END_TEST
+
 START_TEST(what_no_device_holds_is_refused)
 {
     struct job *job = job_of(even, "'devices': 2");
@@ -160,6 +172,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_split_is_even, 0, (int)(sizeof cases / sizeof cases[0]));
     tcase_add_loop_test(tcase, micro_batches_are_chosen_where_they_are_open, 0,
                         (int)(sizeof counts / sizeof counts[0]));
+    tcase_add_test(tcase, a_frozen_batchnorm_keeps_its_batch);
     tcase_add_test(tcase, what_no_device_holds_is_refused);
     tcase_add_test(tcase, other_modes_have_nothing_to_choose);
     tcase_add_test(tcase, resnet50_is_cut_in_layer3);
