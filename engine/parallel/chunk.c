@@ -1,13 +1,14 @@
 /* chunk.c: see chunk.h. */
 #include "engine/parallel/chunk.h"
 
+#include "engine/parallel/microbatch.h"
+
 int chunk_sizes(int64_t batch, int n, int64_t *ret_sizes)
 {
-    int64_t size = batch / n + (batch % n != 0);
+    const struct microbatch_rows all = {0, batch};
     int chunks = 0;
     for (int i = 0; i < n; i++) {
-        ret_sizes[i] = batch < size ? batch : size;
-        batch -= ret_sizes[i];
+        ret_sizes[i] = microbatch_chunk(all, n, i).n;
         chunks += ret_sizes[i] > 0;
     }
     return chunks;

@@ -265,15 +265,9 @@ static double device_flops(const struct pipeline *pipeline, int device,
 
 double pipeline_flops(const struct pipeline *pipeline)
 {
-    const struct strategy_config *config = pipeline->config;
-    const struct strategy_batch *largest = config->train_batches;
+    const struct strategy_batch *largest = strategy_largest(pipeline->config);
     double flops = 0;
-    if (config->n_train_batches == 0)
-        return 0;
-    for (size_t i = 1; i < config->n_train_batches; i++)
-        if (config->train_batches[i].n > largest->n)
-            largest = &config->train_batches[i];
-    for (int d = 0; d < config->n_devices; d++)
+    for (int d = 0; largest != NULL && d < pipeline->config->n_devices; d++)
         flops += device_flops(pipeline, d, largest);
     return flops;
 }

@@ -413,14 +413,11 @@ static int replicate_evaluate(struct strategy *strategy, const struct batch *bat
 /* Of the largest batch; batches that are accumulated differ by an update. */
 static double training_flops(const struct shapes *shapes, const struct strategy_config *config)
 {
-    const struct strategy_batch *largest = config->train_batches;
+    const struct strategy_batch *largest = strategy_largest(config);
     int64_t sizes[LIMIT_DEVICES];
     double flops = 0;
-    if (config->n_train_batches == 0)
+    if (largest == NULL)
         return 0;
-    for (size_t i = 1; i < config->n_train_batches; i++)
-        if (config->train_batches[i].n > largest->n)
-            largest = &config->train_batches[i];
     chunk_sizes(largest->n, shapes_chunks(config), sizes);
     for (int c = 0; c < shapes_chunks(config) && sizes[c] > 0; c++) {
         const struct shape_key key = shapes_key(config, c, sizes[c], true, largest->part);

@@ -12,6 +12,15 @@ static const struct strategy_def *chosen(const struct strategy_config *config)
     return strategies[config->model->job->parallel.mode];
 }
 
+const struct strategy_batch *strategy_largest(const struct strategy_config *config)
+{
+    const struct strategy_batch *largest = NULL;
+    for (size_t i = 0; i < config->n_train_batches; i++)
+        if (largest == NULL || config->train_batches[i].n > largest->n)
+            largest = &config->train_batches[i];
+    return largest;
+}
+
 size_t strategy_bytes(const struct strategy_memory *memory)
 {
     return memory->variable_bytes + memory->arena_bytes + memory->input_bytes +

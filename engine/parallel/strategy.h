@@ -79,6 +79,9 @@ struct strategy_result {
     struct strategy_times times[LIMIT_DEVICES]; /* by device */
 };
 
+/* The first of the largest batches of training; NULL: none is trained. */
+const struct strategy_batch *strategy_largest(const struct strategy_config *config);
+
 /* All of them. */
 size_t strategy_bytes(const struct strategy_memory *memory);
 

@@ -267,6 +267,9 @@ void timetable_free(struct timetable *table)
     free(table);
 }
 
+static const char letters[] = {
+    [SECTION_FORWARD] = 'F', [SECTION_BACKWARD] = 'B', [SECTION_WEIGHTS] = 'W'};
+
 static void print_row(FILE *out, const struct timetable *table, size_t *next, int step)
 {
     fprintf(out, "%4d", step);
@@ -277,7 +280,7 @@ static void print_row(FILE *out, const struct timetable *table, size_t *next, in
             next[s]++;
         const struct timetable_entry *entry = &stage->entries[next[s]];
         if (next[s] < stage->n && entry->start <= step)
-            snprintf(cell, sizeof cell, "%c%d", "FBW"[entry->kind], entry -> microbatch);
+            snprintf(cell, sizeof cell, "%c%d", letters[entry->kind], entry->microbatch);
         fprintf(out, " %7s", cell);
     }
     fputc('\n', out);
