@@ -2,7 +2,6 @@
  * for.
  */
 #include <arpa/inet.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "engine/data/order.h"
 #include "tests/engine/idx_files.h"
 #include "tests/engine/run_job.h"
+#include "tests/lib/apart.h"
 #include "tests/lib/checks.h"
 
 enum { IDX_FLOAT = 0x0D };
@@ -133,13 +133,10 @@ static void ck_close(const char *a, const char *b, double tolerance)
     ck_assert_int_eq(safetensors_open(path, &of_b, &err), 0);
     for (size_t i = 0; i < safetensors_count(of_a); i++) {
         const struct safetensor *x = safetensors_at(of_a, i);
-        const float *p = x->data, *q = safetensors_find(of_b, x->name)->data;
-        double most = 0, apart = 0;
-        for (size_t k = 0; k < x->bytes / sizeof *p; k++) {
-            most = fmax(most, fabs(q[k]));
-            apart = fmax(apart, fabs((double)p[k] - q[k]));
-        }
-        ck_assert_msg(apart <= tolerance * most, "%s: %g of %g", x->name, apart, most);
+        const struct safetensor *y = safetensors_find(of_b, x->name);
+        struct apart apart = apart_floats(x->data, y->data, x->bytes / sizeof(float));
+        ck_assert_msg(apart.worst <= tolerance * apart.largest, "%s: %g of %g", x->name,
+                      apart.worst, apart.largest);
     }
     safetensors_close(of_a);
     safetensors_close(of_b);

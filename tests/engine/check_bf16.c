@@ -8,6 +8,7 @@
 #include "engine/base/safetensors.h"
 #include "tests/engine/low.h"
 #include "tests/engine/run_job.h"
+#include "tests/lib/apart.h"
 #include "tests/lib/checks.h"
 
 #define MLP                                                                                        \
@@ -135,12 +136,9 @@ START_TEST(predicts_as_fp32_does)
         outputs[i] = (const float *)(files[i] + bytes[i] - 20 * 3 * sizeof(float));
     }
     ck_assert_uint_eq(bytes[0], bytes[1]);
-    double worst = 0, largest = 0;
-    for (int i = 0; i < 20 * 3; i++) {
-        worst = fmax(worst, fabs((double)outputs[0][i] - (double)outputs[1][i]));
-        largest = fmax(largest, fabs((double)outputs[0][i]));
-    }
-    ck_assert_msg(worst > 0 && worst <= 2e-2 * largest, "off by %g of %g", worst, largest);
+    struct apart apart = apart_floats(outputs[1], outputs[0], 20 * 3);
+    ck_assert_msg(apart.worst > 0 && apart.worst <= 2e-2 * apart.largest, "off by %g of %g",
+                  apart.worst, apart.largest);
     free(files[0]);
     free(files[1]);
 }

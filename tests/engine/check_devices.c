@@ -11,6 +11,7 @@
 #include "engine/base/safetensors.h"
 #include "tests/engine/low.h"
 #include "tests/engine/run_job.h"
+#include "tests/lib/apart.h"
 #include "tests/lib/checks.h"
 
 static const char *const models[] = {
@@ -87,16 +88,10 @@ static void compare(const char *ours, const char *wanted, double tolerance)
     ck_assert_uint_eq(safetensors_count(a), safetensors_count(b));
     for (size_t i = 0; i < safetensors_count(b); i++) {
         const struct safetensor *y = safetensors_at(b, i), *x = safetensors_find(a, y->name);
-        double worst = 0, largest = 0;
         ck_assert_msg(x != NULL && y->dtype == DTYPE_F32, "%s", y->name);
-        for (size_t k = 0; k < y->bytes / sizeof(float); k++) {
-            double from = (double)((const float *)x->data)[k];
-            double to = (double)((const float *)y->data)[k];
-            worst = fmax(worst, fabs(from - to));
-            largest = fmax(largest, fabs(to));
-        }
-        ck_assert_msg(worst <= tolerance * largest, "%s: differs by %.3g of at most %.3g", y->name,
-                      worst, largest);
+        struct apart apart = apart_floats(x->data, y->data, y->bytes / sizeof(float));
+        ck_assert_msg(apart.worst <= tolerance * apart.largest,
+                      "%s: differs by %.3g of at most %.3g", y->name, apart.worst, apart.largest);
     }
     safetensors_close(a);
     safetensors_close(b);

@@ -4,6 +4,7 @@
 
 #include "tests/engine/models.h"
 #include "tests/engine/staged.h"
+#include "tests/lib/apart.h"
 #include "tests/lib/checks.h"
 
 #define LABELS                                                                                     \
@@ -95,14 +96,9 @@ static void check_same(const struct staged *a, const struct staged *b, const str
         if (variable->dtype != DTYPE_F32 || variable->kind == VARIABLE_GRADIENT)
             continue;
         const float *x = staged_variable(a, (int)v), *y = staged_variable(b, (int)v);
-        double worst = 0, largest = 0;
-        for (size_t i = 0; i < n; i++) {
-            ck_assert_msg(isfinite(x[i]), "%s", variable->name);
-            worst = fmax(worst, fabs((double)x[i] - (double)y[i]));
-            largest = fmax(largest, fabs((double)y[i]));
-        }
-        ck_assert_msg(worst <= tolerance * largest, "%s differs by %g of %g", variable->name, worst,
-                      largest);
+        struct apart apart = apart_floats(x, y, n);
+        ck_assert_msg(apart.worst <= tolerance * apart.largest, "%s differs by %g of %g",
+                      variable->name, apart.worst, apart.largest);
     }
 }
 

@@ -1,6 +1,5 @@
 /* strategy by replicas: whatever the number of devices and however unequal the chunks, a step is
  * the single device's. Devices share the machine's cores, one thread each. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "engine/parallel/strategy.h"
 #include "engine/train/init.h"
 #include "tests/engine/models.h"
+#include "tests/lib/apart.h"
 #include "tests/lib/checks.h"
 #include "tests/lib/oom.h"
 
@@ -105,12 +105,9 @@ static void compare_parameters(const struct bench *a, const struct bench *b)
             continue;
         size_t bytes;
         float *x = read_variable(a, i, &bytes), *y = read_variable(b, i, &bytes);
-        double worst = 0, largest = 0;
-        for (size_t k = 0; k < bytes / sizeof *x; k++) {
-            worst = fmax(worst, fabs((double)x[k] - (double)y[k]));
-            largest = fmax(largest, fabs((double)y[k]));
-        }
-        ck_assert_msg(worst <= 1e-6 * largest, "%s: differs by %g of %g", v->name, worst, largest);
+        struct apart apart = apart_floats(x, y, bytes / sizeof *x);
+        ck_assert_msg(apart.worst <= 1e-6 * apart.largest, "%s: differs by %g of %g", v->name,
+                      apart.worst, apart.largest);
         free(x);
         free(y);
     }

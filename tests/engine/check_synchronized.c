@@ -8,6 +8,7 @@
 #include "engine/ops/registry.h"
 #include "tests/engine/models.h"
 #include "tests/engine/run_job.h"
+#include "tests/lib/apart.h"
 #include "tests/lib/checks.h"
 
 #define SYNCHRONIZED                                                                               \
@@ -149,18 +150,13 @@ static struct safetensors *weights(int number, int devices)
 
 static void ck_close(int number, const struct safetensor *x, const struct safetensor *y)
 {
-    double worst = 0, largest = 0;
     if (x->dtype != DTYPE_F32) {
         ck_assert_mem_eq(x->data, y->data, y->bytes);
         return;
     }
-    for (size_t i = 0; i < y->bytes / sizeof(float); i++) {
-        double a = (double)((const float *)x->data)[i], b = (double)((const float *)y->data)[i];
-        worst = fmax(worst, fabs(a - b));
-        largest = fmax(largest, fabs(b));
-    }
-    ck_assert_msg(worst <= 1e-6 * fmax(largest, 1), "%s: %s: %g of %g", jobs[number], x->name,
-                  worst, largest);
+    struct apart apart = apart_floats(x->data, y->data, y->bytes / sizeof(float));
+    ck_assert_msg(apart.worst <= 1e-6 * fmax(apart.largest, 1), "%s: %s: %g of %g", jobs[number],
+                  x->name, apart.worst, apart.largest);
 }
 
 /* Also the running statistics. */

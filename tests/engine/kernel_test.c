@@ -11,6 +11,7 @@
 #include "engine/graph/op.h"
 #include "engine/ops/registry.h"
 #include "tests/engine/low.h"
+#include "tests/lib/apart.h"
 #include "tests/lib/oom.h"
 #include "tests/ref/ref.h"
 
@@ -293,17 +294,16 @@ static void compare(const struct bench *bench, const char *what, int index,
 static void settle(const struct bench *bench, const char *what, int index,
                    const struct tensor *tensor, double tolerance)
 {
-    double largest = 0, worst = 0;
+    struct apart apart = {0, 0};
     if (tensor->golden == NULL)
         return;
     for (int64_t i = 0; i < shape_count(&tensor->shape); i++) {
-        largest = fmax(largest, fabs(tensor->golden[i]));
-        worst = fmax(worst, fabs(tensor->golden[i] - tensor->reference[i]));
+        apart_add(&apart, tensor->reference[i], tensor->golden[i]);
         tensor->reference[i] = tensor->golden[i];
     }
-    ck_assert_msg(worst <= tolerance * largest,
+    ck_assert_msg(apart.worst <= tolerance * apart.largest,
                   "%s: %s %d: the reference is off by %g of PyTorch's %g", bench->name, what, index,
-                  worst, largest);
+                  apart.worst, apart.largest);
 }
 
 /* The layouts in which the test's inputs arrive. */

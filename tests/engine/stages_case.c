@@ -1,7 +1,6 @@
 /* stages_case.c: see stages_case.h. */
 #include "tests/engine/stages_case.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "engine/ops/registry.h"
 #include "engine/train/init.h"
 #include "tests/engine/models.h"
+#include "tests/lib/apart.h"
 #include "tests/lib/checks.h"
 
 enum { CLASSES = 5 };
@@ -230,12 +230,9 @@ static void *read_variable(const struct stages_case *c, size_t i, size_t *ret_by
 static void same_floats(const char *name, const float *x, const float *y, size_t n,
                         double tolerance)
 {
-    double worst = 0, largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        worst = fmax(worst, fabs((double)x[i] - (double)y[i]));
-        largest = fmax(largest, fabs((double)y[i]));
-    }
-    ck_assert_msg(worst <= tolerance * largest, "%s: differs by %g of %g", name, worst, largest);
+    struct apart apart = apart_floats(x, y, n);
+    ck_assert_msg(apart.worst <= tolerance * apart.largest, "%s: differs by %g of %g", name,
+                  apart.worst, apart.largest);
 }
 
 void stages_case_same(const struct stages_case *a, const struct stages_case *b, unsigned kinds,

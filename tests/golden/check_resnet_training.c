@@ -15,6 +15,7 @@
 #include "engine/base/safetensors.h"
 #include "engine/ops/registry.h"
 #include "engine/parallel/strategy.h"
+#include "tests/lib/apart.h"
 #include "tests/lib/checks.h"
 
 enum { STEPS = 5, TRIES = 4, BATCH = 8 };
@@ -113,16 +114,11 @@ static void load(struct strategy *strategy, const struct model *model)
 /* max|a-b| / max|b|; 0 of equals. */
 static double distance(const struct variable *variable, const void *a, const void *b)
 {
-    double worst = 0, largest = 0;
     size_t n = (size_t)shape_count(&variable->shape);
     if (variable->dtype != DTYPE_F32)
         return memcmp(a, b, n * dtype_size(variable->dtype)) == 0 ? 0 : INFINITY;
-    for (size_t i = 0; i < n; i++) {
-        double x = (double)((const float *)a)[i], y = (double)((const float *)b)[i];
-        worst = fmax(worst, fabs(x - y));
-        largest = fmax(largest, fabs(y));
-    }
-    return worst > 0 ? worst / largest : 0;
+    struct apart apart = apart_floats(a, b, n);
+    return apart.worst > 0 ? apart.worst / apart.largest : 0;
 }
 
 /* The farthest tensor's. */

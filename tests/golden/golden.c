@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/engine/run_job.h"
+#include "tests/lib/apart.h"
 #include "tests/lib/checks.h"
 
 bool golden_enter(void)
@@ -58,13 +59,9 @@ void golden_metrics(const char *output, const json_t *golden, double tolerance)
 
 void golden_floats(const char *name, const float *a, const float *b, size_t n, double tolerance)
 {
-    double worst = 0, largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
-        largest = fmax(largest, fabs((double)b[i]));
-    }
-    ck_assert_msg(worst <= tolerance * largest, "%s: differs by %.3g of at most %.3g", name, worst,
-                  largest);
+    struct apart apart = apart_floats(a, b, n);
+    ck_assert_msg(apart.worst <= tolerance * apart.largest, "%s: differs by %.3g of at most %.3g",
+                  name, apart.worst, apart.largest);
 }
 
 void golden_curve(const json_t *golden, double tolerance)
