@@ -17,6 +17,8 @@ static const struct cmd commands[] = {
     {"wait", "ID...", "wait silently until the jobs have ended", OPT_BIT(ANY) | OPT_BIT(TIMEOUT), 1,
      SIZE_MAX, cmd_wait},
     {"cancel", "ID...", "end jobs, queued or running", OPT_BIT(REASON), 1, SIZE_MAX, cmd_cancel},
+    {"hold", "ID...", "keep queued jobs from starting", OPT_BIT(REASON), 1, SIZE_MAX, cmd_hold},
+    {"release", "ID...", "let held jobs start", OPT_BIT(REASON), 1, SIZE_MAX, cmd_release},
     {"devices", "", "the devices and who has them", 0, 0, 0, cmd_devices},
     {"check", "FILE|-", "look for mistakes in a job, without a daemon",
      OPT_BIT(DEVICES) | OPT_BIT(CPU_DEVICES), 1, 1, cmd_check},

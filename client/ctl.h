@@ -52,6 +52,8 @@ int cmd_watch(struct ctl *ctl, struct err *err);
 int cmd_logs(struct ctl *ctl, struct err *err);
 int cmd_wait(struct ctl *ctl, struct err *err);
 int cmd_cancel(struct ctl *ctl, struct err *err);
+int cmd_hold(struct ctl *ctl, struct err *err);
+int cmd_release(struct ctl *ctl, struct err *err);
 int cmd_devices(struct ctl *ctl, struct err *err);
 int cmd_check(struct ctl *ctl, struct err *err);
 int cmd_plan(struct ctl *ctl, struct err *err);

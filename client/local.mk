@@ -5,7 +5,7 @@ client_libclient_a_SOURCES = \
 	client/args.c client/args.h \
 	client/base64.c client/base64.h \
 	client/cmd.c \
-	client/cmd_cancel.c \
+	client/cmd_change.c \
 	client/cmd_check.c \
 	client/cmd_devices.c \
 	client/cmd_info.c \

@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "daemon/detach.h"
+#include "daemon/limits.h"
 #include "daemon/listen.h"
 #include "daemon/log.h"
 #include "daemon/recover.h"
@@ -102,6 +103,8 @@ void daemon_set_alarm(struct daemon *daemon)
     int64_t due = wait_next_ms(daemon);
     if (daemon->jobs.flush_at_ms != 0 && daemon->jobs.flush_at_ms < due)
         due = daemon->jobs.flush_at_ms;
+    if (limits_next_ms(daemon) < due)
+        due = limits_next_ms(daemon);
     int64_t now = daemon->runner->clock_ms(daemon->runner);
     daemon->runner->set_alarm(daemon->runner, due == INT64_MAX ? -1 : due > now ? due - now : 0);
 }

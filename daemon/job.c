@@ -8,20 +8,25 @@ static const struct move {
     enum job_state from, to;
     unsigned actors;
 } moves[] = {
+    {STATE_HELD, STATE_QUEUED, ACTOR_USER},
+    {STATE_HELD, STATE_CANCELLED, ACTOR_USER | ACTOR_DAEMON},
+    {STATE_HELD, STATE_FAILED, ACTOR_DAEMON}, /* as from queued */
+    {STATE_QUEUED, STATE_HELD, ACTOR_USER},
     {STATE_QUEUED, STATE_STARTING, ACTOR_DAEMON},
-    {STATE_QUEUED, STATE_CANCELLED, ACTOR_USER},
+    {STATE_QUEUED, STATE_CANCELLED, ACTOR_USER | ACTOR_DAEMON}, /* the daemon: see after.h */
     {STATE_QUEUED, STATE_FAILED, ACTOR_DAEMON},   /* its devices are not there any more */
     {STATE_STARTING, STATE_QUEUED, ACTOR_DAEMON}, /* the daemon died before anything ran */
     {STATE_STARTING, STATE_RUNNING, ACTOR_DAEMON},
     {STATE_STARTING, STATE_STOPPING, ACTOR_USER},
     {STATE_STARTING, STATE_FAILED, ACTOR_DAEMON},
     {STATE_STARTING, STATE_LOST, ACTOR_DAEMON},
-    {STATE_RUNNING, STATE_STOPPING, ACTOR_USER},
+    {STATE_RUNNING, STATE_STOPPING, ACTOR_USER | ACTOR_DAEMON}, /* the daemon: a time limit */
     {STATE_RUNNING, STATE_COMPLETED, ACTOR_DAEMON},
     {STATE_RUNNING, STATE_FAILED, ACTOR_DAEMON},
     {STATE_RUNNING, STATE_LOST, ACTOR_DAEMON},
     {STATE_STOPPING, STATE_CANCELLED, ACTOR_DAEMON},
     {STATE_STOPPING, STATE_COMPLETED, ACTOR_DAEMON}, /* it was done before it heard of it */
+    {STATE_STOPPING, STATE_TIMED_OUT, ACTOR_DAEMON},
     {STATE_STOPPING, STATE_LOST, ACTOR_DAEMON},
 };
 
@@ -77,6 +82,7 @@ struct job_record *job_record_copy(const struct job_record *record)
     ok &= copy_string(&copy->cwd, record->cwd);
     ok &= copy_string(&copy->output, record->output);
     ok &= copy_string(&copy->weights, record->weights);
+    ok &= copy_json(&copy->after, record->after);
     ok &= copy_json(&copy->progress, record->progress);
     ok &= copy_json(&copy->exit, record->exit);
     ok &= copy_json(&copy->confusion, record->confusion);
@@ -96,6 +102,7 @@ void job_record_free(struct job_record *record)
     free(record->cwd);
     free(record->output);
     free(record->weights);
+    json_decref(record->after);
     json_decref(record->progress);
     json_decref(record->exit);
     json_decref(record->confusion);

@@ -1,10 +1,10 @@
 /* job.h: a job as the daemon keeps it, and the one table of legal moves between its states.
  *
- *     queued ──► starting ──► running ──► completed │ failed │ lost
- *       │  ◄────────┘ │          │
- *       │             └────┬─────┘
- *       ▼                  ▼
- *   cancelled ◄──────── stopping ──► completed │ lost
+ *    held ◄──► queued ──► starting ──► running ──► completed │ failed │ lost
+ *      │         │  ◄────────┘ │          │
+ *      │         │             └────┬─────┘
+ *      ▼         ▼                  ▼
+ *      cancelled ◄────────────── stopping ──► completed │ timed_out │ lost
  *
  * Values without any I/O. A record is touched by one thread at a time: the store's thread gets and
  * gives copies.
@@ -27,6 +27,9 @@ enum job_actor { ACTOR_DAEMON = 1, ACTOR_USER = 2 }; /* a user: the owner or an 
 /* What the worker itself said about its end. Kept in the database: never renumber. */
 enum job_outcome { OUTCOME_NONE = 0, OUTCOME_DONE = 1, OUTCOME_FAILED = 2 };
 
+/* Why a job is asked to stop. Kept in the database: never renumber. */
+enum job_stop { STOP_CANCEL = 0, STOP_TIME_LIMIT = 1 };
+
 struct job_record {
     int64_t id;
     uid_t uid;
@@ -38,6 +41,10 @@ struct job_record {
     int64_t submitted_ns, started_ns, ended_ns; /* realtime; 0: not yet */
     struct devlist want;
     struct devlist devices; /* assigned; n = 0: none */
+    int64_t priority;       /* the larger goes first */
+    int64_t time_limit_s;   /* 0: none */
+    json_t *after;          /* ids of the jobs that must have completed, or NULL */
+    enum job_stop stop;     /* of a job that is stopping */
     int64_t report_offset;  /* report.jsonl is read up to here */
     enum job_outcome outcome;
     char *weights;     /* path, or NULL */

@@ -2,7 +2,6 @@
  * gives up is never committed to the next before that. */
 #include "daemon/jobs.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/journal.h"
+#include "daemon/limits.h"
 #include "daemon/log.h"
 #include "daemon/logs.h"
 #include "daemon/statedir.h"
@@ -46,13 +46,6 @@ struct live *jobs_find(struct daemon *daemon, int64_t id)
     struct jobs *jobs = &daemon->jobs;
     size_t at = position(jobs, id);
     return at < jobs->n && jobs->live[at]->record->id == id ? jobs->live[at] : NULL;
-}
-
-const char *jobs_why(const struct live *live, char buf[static 64])
-{
-    if (live == NULL || !live->waits)
-        return NULL;
-    return sched_reason(&live->why, &live->record->want, buf);
 }
 
 static bool holds_devices(const struct live *live)
@@ -103,6 +96,7 @@ int jobs_add(struct daemon *daemon, struct job_record *record, struct live **ret
 static void live_free(struct live *live)
 {
     job_record_free(live->record);
+    after_clear(&live->after);
     free(live);
 }
 
@@ -212,15 +206,18 @@ static void effect_ended(struct daemon *daemon, struct live *live, const struct 
 {
     (void)move;
     int64_t id = live->record->id;
+    enum job_state state = live->record->state;
     remove_live(&daemon->jobs, id);
     logs_ended(daemon, id);
+    after_ended(daemon, id, state);
 }
 
 /* What follows when a move to this state is committed. */
 static void (*const effects[STATE_COUNT])(struct daemon *, struct live *, const struct move *) = {
     [STATE_STARTING] = effect_starting, [STATE_STOPPING] = effect_stopping,
     [STATE_COMPLETED] = effect_ended,   [STATE_FAILED] = effect_ended,
-    [STATE_CANCELLED] = effect_ended,   [STATE_LOST] = effect_ended,
+    [STATE_CANCELLED] = effect_ended,   [STATE_TIMED_OUT] = effect_ended,
+    [STATE_LOST] = effect_ended,
 };
 
 static void move_done(struct store_request *base, const struct err *err)
@@ -292,48 +289,31 @@ void jobs_move(struct daemon *daemon, struct live *live, enum job_state to, cons
 
 /* ── Decisions ── */
 
-static void start(struct daemon *daemon, struct live *live, devset got)
-{
-    struct job_record *record = live->record;
-    bool fits = devset_pick(&daemon->devices, &record->want, got, &record->devices);
-    assert(fits);
-    (void)fits;
-    jobs_move(daemon, live, STATE_STARTING, NULL, NULL);
-}
-
-void jobs_schedule(struct daemon *daemon)
-{
-    struct jobs *jobs = &daemon->jobs;
-    size_t n = 0;
-    if (daemon->stopping || jobs->n == 0)
-        return;
-    struct sched_job *queue = calloc(jobs->n, sizeof *queue);
-    if (queue == NULL) {
-        out_of_memory(daemon);
-        return;
-    }
-    for (size_t i = 0; i < jobs->n; i++)
-        if (jobs->live[i]->record->state == STATE_QUEUED) {
-            queue[n].id = jobs->live[i]->record->id;
-            queue[n++].want = &jobs->live[i]->record->want;
-        }
-    sched_decide(&daemon->devices, devset_all(&daemon->devices) & ~jobs->assigned, queue, n);
-    for (size_t i = 0; i < n; i++) {
-        struct live *live = jobs_find(daemon, queue[i].id);
-        live->waits = !queue[i].start;
-        live->why = queue[i].why;
-        if (queue[i].start)
-            start(daemon, live, queue[i].got);
-    }
-    free(queue);
-}
-
 void jobs_cancel(struct daemon *daemon, struct live *live, uid_t by, const char *reason)
 {
-    bool queued = live->record->state == STATE_QUEUED;
-    jobs_move(daemon, live, queued ? STATE_CANCELLED : STATE_STOPPING, &by, reason);
-    if (queued)
+    if (live->record->state == STATE_STOPPING || state_ended(live->record->state))
+        return; /* named twice */
+    bool waits = live->record->state == STATE_QUEUED || live->record->state == STATE_HELD;
+    jobs_move(daemon, live, waits ? STATE_CANCELLED : STATE_STOPPING, &by, reason);
+    if (waits)
         jobs_schedule(daemon);
+}
+
+void jobs_hold(struct daemon *daemon, struct live *live, uid_t by, const char *reason)
+{
+    if (live->record->state != STATE_QUEUED)
+        return;
+    jobs_move(daemon, live, STATE_HELD, &by, reason);
+    live->waits = false;
+    jobs_schedule(daemon); /* it may have been the head */
+}
+
+void jobs_release(struct daemon *daemon, struct live *live, uid_t by, const char *reason)
+{
+    if (live->record->state != STATE_HELD)
+        return;
+    jobs_move(daemon, live, STATE_QUEUED, &by, reason);
+    jobs_schedule(daemon);
 }
 
 void jobs_give_up(struct daemon *daemon, struct live *live, enum job_state to,
@@ -358,6 +338,8 @@ static void on_started(void *owner, int64_t id)
     struct live *live = jobs_find(daemon, id);
     if (live != NULL && live->record->state == STATE_STARTING)
         jobs_move(daemon, live, STATE_RUNNING, NULL, NULL);
+    if (live != NULL)
+        limits_watch(daemon, live);
 }
 
 static void mark_unsaved(struct daemon *daemon, struct live *live)
@@ -443,6 +425,7 @@ static void on_alarm(void *owner)
 {
     jobs_flush(owner, false);
     wait_expire(owner);
+    limits_expire(owner);
     daemon_set_alarm(owner);
 }
 

@@ -3,12 +3,13 @@
  * A move is decided in memory at once (so that the next decision sees it), written by the store,
  * and takes its effect (spawn, stop, events, the next start) only when it is committed.
  *
- *     submit ─► queued ─(sched_decide)─► starting ─commit─► runner->spawn
+ *     submit ─► (held ─release─►) queued ─(sched_decide)─► starting ─commit─► runner->spawn
  *     runner: started ─► running;  ended ─► verdict;  gone ─► failed, lost or queued again
  */
 #ifndef DAEMON_JOBS_H
 #define DAEMON_JOBS_H
 
+#include "daemon/after.h"
 #include "daemon/job.h"
 #include "daemon/runner.h"
 #include "daemon/sched.h"
@@ -19,6 +20,7 @@ struct daemon;
 /* A job that has not ended. */
 struct live {
     struct job_record *record;
+    struct after after;   /* what it still waits for */
     struct sched_why why; /* queued and has to wait */
     bool waits;           /* `why` says for what */
     bool refused;         /* a report of it was refused, and the log says so */
@@ -33,6 +35,7 @@ struct jobs {
     size_t n, room;
     devset assigned;
     int64_t flush_at_ms; /* clock_ms when unsaved progress is written; 0: nothing is unsaved */
+    int64_t limit_at_ms; /* clock_ms when time limits are looked at; 0: there are none */
 };
 
 extern const struct runner_events jobs_runner_events;
@@ -51,12 +54,21 @@ int jobs_add(struct daemon *daemon, struct job_record *record, struct live **ret
 /* Starts what can be started and computes why the rest waits. */
 void jobs_schedule(struct daemon *daemon);
 
+/* Why a job would wait if it were submitted now; *ret_why is in `buf`, or NULL. Errors: ERR_NOMEM.
+ */
+int jobs_forecast(struct daemon *daemon, const struct job_record *record, char buf[static 64],
+                  const char **ret_why, struct err *err);
+
 /* One move of a job, decided now and committed soon; `by` NULL: the daemon's. Running out of
  * memory here ends the daemon (daemon_fail): the next one recovers. */
 void jobs_move(struct daemon *daemon, struct live *live, enum job_state to, const uid_t *by,
                const char *reason);
-/* Cancels at once what is queued and asks the others to stop. The state must allow it. */
+/* Cancels at once what waits and asks the others to stop; nothing where that is done already. */
 void jobs_cancel(struct daemon *daemon, struct live *live, uid_t by, const char *reason);
+/* Takes a job out of the queue and puts it back; nothing where that is done
+ * already. */
+void jobs_hold(struct daemon *daemon, struct live *live, uid_t by, const char *reason);
+void jobs_release(struct daemon *daemon, struct live *live, uid_t by, const char *reason);
 /* Ends a job that nothing runs of: failed or lost, with `why`. */
 void jobs_give_up(struct daemon *daemon, struct live *live, enum job_state to,
                   const struct err *why);

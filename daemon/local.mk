@@ -1,8 +1,9 @@
 # daemon: traind and traind-shim. libuv, jansson, SQLite; never CUDA or oneDNN.
 noinst_LIBRARIES += daemon/libdaemon.a
 daemon_libdaemon_a_SOURCES = \
+	daemon/after.c daemon/after.h \
 	daemon/base64.c daemon/base64.h \
-	daemon/cancel.c \
+	daemon/change.c \
 	daemon/config.c daemon/config.h \
 	daemon/daemon.c daemon/daemon.h \
 	daemon/detach.c daemon/detach.h \
@@ -13,12 +14,14 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/jobs.c daemon/jobs.h \
 	daemon/journal.c daemon/journal.h \
 	daemon/launch.c daemon/launch.h \
+	daemon/limits.c daemon/limits.h \
 	daemon/listen.c daemon/listen.h \
 	daemon/log.c daemon/log.h \
 	daemon/logs.c daemon/logs.h \
 	daemon/methods.c daemon/methods.h \
 	daemon/probe.c daemon/probe.h \
 	daemon/proc.c daemon/proc.h \
+	daemon/queue.c \
 	daemon/query.c daemon/query.h \
 	daemon/record.c daemon/record.h \
 	daemon/recover.c daemon/recover.h \

@@ -14,8 +14,10 @@ void methods_call(struct daemon *daemon, struct call *call);
 typedef int method_fn(struct daemon *daemon, struct call *call, struct err *err);
 
 method_fn submit_call; /* submit.c */
-method_fn cancel_call; /* cancel.c */
-method_fn list_call;   /* query.c */
+method_fn cancel_call; /* change.c */
+method_fn hold_call;
+method_fn release_call;
+method_fn list_call; /* query.c */
 method_fn show_call;
 
 #endif

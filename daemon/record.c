@@ -71,8 +71,11 @@ json_t *record_changed(const struct job_record *record, const char *why, bool fu
 json_t *record_json(const struct job_record *record, const char *why, bool full)
 {
     json_t *object = json_pack(
-        "{s:I, s:I, s:o, s:I}", "id", (json_int_t)record->id, "user", (json_int_t)record->uid,
-        "submitted", record_time(record->submitted_ns), "n_devices", (json_int_t)record->want.n);
+        "{s:I, s:I, s:o, s:I, s:I, s:o, s:o}", "id", (json_int_t)record->id, "user",
+        (json_int_t)record->uid, "submitted", record_time(record->submitted_ns), "n_devices",
+        (json_int_t)record->want.n, "priority", (json_int_t)record->priority, "time_limit",
+        record->time_limit_s > 0 ? json_integer(record->time_limit_s) : json_null(), "after",
+        value_or_null(record->after));
     object = merge(object, record_changed(record, why, full));
     if (!full)
         return object;

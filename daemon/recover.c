@@ -3,6 +3,7 @@
 #include "daemon/recover.h"
 
 #include "daemon/daemon.h"
+#include "daemon/limits.h"
 #include "daemon/log.h"
 #include "daemon/statedir.h"
 #include "daemon/store.h"
@@ -12,10 +13,11 @@
 static int load(void *arg, struct job_record *record, struct err *err)
 {
     struct live *live;
-    int rc = jobs_add(arg, record, &live, err);
+    struct daemon *daemon = arg;
+    int rc = jobs_add(daemon, record, &live, err);
     if (rc != 0)
         job_record_free(record);
-    return rc;
+    return rc != 0 ? rc : after_read(&live->after, daemon->opened, record->after, err);
 }
 
 int recover_load(struct daemon *daemon, struct err *err)
@@ -23,15 +25,17 @@ int recover_load(struct daemon *daemon, struct err *err)
     return store_each_unfinished(daemon->opened, load, daemon, err);
 }
 
-/* A queued job stays, unless what it wants is not in this machine any more. */
-static void adopt_queued(struct daemon *daemon, struct live *live)
+/* A job that waits stays, unless what it wants is not in this machine any more. */
+static void adopt_waiting(struct daemon *daemon, struct live *live)
 {
     struct devlist got;
     struct err err = ERR_INIT;
     char want[LIMIT_DEVICES * 32], have[LIMIT_DEVICES * 32];
     const struct devlist *wanted = &live->record->want;
-    if (devset_pick(&daemon->devices, wanted, devset_all(&daemon->devices), &got))
+    if (devset_pick(&daemon->devices, wanted, devset_all(&daemon->devices), &got)) {
+        after_settle(daemon, live);
         return;
+    }
     err_set(&err, ERR_DEVICE_UNKNOWN, "it wants %s, and there is %s now",
             devlist_format(wanted, want, sizeof want),
             devlist_format(&daemon->devices, have, sizeof have));
@@ -51,14 +55,15 @@ static void adopt_started(struct daemon *daemon, struct live *live)
                   record->report_offset);
     if (record->state == STATE_STOPPING)
         runner->stop(runner, record->id);
+    limits_watch(daemon, live);
 }
 
 void recover_adopt(struct daemon *daemon)
 {
     for (size_t i = 0; i < daemon->jobs.n && !daemon->stopping; i++) {
         struct live *live = daemon->jobs.live[i];
-        if (live->record->state == STATE_QUEUED)
-            adopt_queued(daemon, live);
+        if (live->record->state == STATE_QUEUED || live->record->state == STATE_HELD)
+            adopt_waiting(daemon, live);
         else
             adopt_started(daemon, live);
     }

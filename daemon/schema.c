@@ -45,7 +45,13 @@ static const char step_1[] = "CREATE TABLE job ("
                              ") STRICT;"
                              "CREATE INDEX transition_job ON transition (job);";
 
-static const char *const steps[SCHEMA_VERSION] = {step_1};
+/* The queue: priority, time limit, dependencies (ids as JSON), why a job is asked to stop. */
+static const char step_2[] = "ALTER TABLE job ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE job ADD COLUMN time_limit_s INTEGER NOT NULL DEFAULT 0;"
+                             "ALTER TABLE job ADD COLUMN after_jobs TEXT;"
+                             "ALTER TABLE job ADD COLUMN stop INTEGER NOT NULL DEFAULT 0;";
+
+static const char *const steps[SCHEMA_VERSION] = {step_1, step_2};
 
 static int fail(sqlite3 *db, struct err *err)
 {

@@ -11,7 +11,8 @@
 
 #define COLUMNS                                                                                    \
     "id, uid, gid, state, reason, name, cwd, output, submitted_ns, started_ns, ended_ns, want, "   \
-    "devices, report_offset, outcome, weights, progress, exit, confusion, losses"
+    "devices, report_offset, outcome, weights, progress, exit, confusion, losses, priority, "      \
+    "time_limit_s, after_jobs, stop"
 #define TRANSITION_COLUMNS "seq, job, time_ns, old, new, actor, reason"
 
 #define STATEMENTS(X)                                                                              \
@@ -22,11 +23,13 @@
     X(SAVEPOINT, "SAVEPOINT request")                                                              \
     X(RELEASE, "RELEASE request")                                                                  \
     X(ROLLBACK_TO, "ROLLBACK TO request")                                                          \
-    X(INSERT_JOB, "INSERT INTO job (" COLUMNS ", key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "    \
-                  "?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)")               \
+    X(INSERT_JOB,                                                                                  \
+      "INSERT INTO job (" COLUMNS ", key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "                \
+      "?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)")       \
     X(UPDATE_JOB, "UPDATE job SET state = ?4, reason = ?5, output = ?8, started_ns = ?10, "        \
                   "ended_ns = ?11, devices = ?13, report_offset = ?14, outcome = ?15, "            \
-                  "weights = ?16, progress = ?17, exit = ?18, confusion = ?19, losses = ?20 "      \
+                  "weights = ?16, progress = ?17, exit = ?18, confusion = ?19, losses = ?20, "     \
+                  "priority = ?21, stop = ?24 "                                                    \
                   "WHERE id = ?1")                                                                 \
     X(INSERT_DOCUMENT, "INSERT INTO document (job, text) VALUES (?1, ?2)")                         \
     X(INSERT_TRANSITION, "INSERT INTO transition (job, time_ns, old, new, actor, reason) "         \
@@ -223,11 +226,20 @@ static int bind_record(sqlite3_stmt *stmt, const struct job_record *record, stru
     sqlite3_bind_int64(stmt, 14, record->report_offset);
     sqlite3_bind_int(stmt, 15, (int)record->outcome);
     bind_text(stmt, 16, record->weights);
-    const json_t *const values[] = {record->progress, record->exit, record->confusion,
-                                    record->losses};
+    sqlite3_bind_int64(stmt, 21, record->priority);
+    sqlite3_bind_int64(stmt, 22, record->time_limit_s);
+    sqlite3_bind_int(stmt, 24, (int)record->stop);
+    const struct {
+        int at;
+        const json_t *value;
+    } values[] = {{17, record->progress},
+                  {18, record->exit},
+                  {19, record->confusion},
+                  {20, record->losses},
+                  {23, record->after}};
     int rc = 0;
-    for (int i = 0; rc == 0 && i < 4; i++)
-        rc = bind_json(stmt, 17 + i, values[i], err);
+    for (size_t i = 0; rc == 0 && i < sizeof values / sizeof values[0]; i++)
+        rc = bind_json(stmt, values[i].at, values[i].value, err);
     return rc;
 }
 
@@ -240,7 +252,7 @@ int store_insert_job(struct store *store, struct job_record *record, const char 
         rc = bind_record(stmt, record, err);
     if (rc != 0)
         return rc;
-    bind_text(stmt, 21, key);
+    bind_text(stmt, 25, key);
     rc = finish(store, stmt, err);
     if (rc == 0)
         record->id = sqlite3_last_insert_rowid(store->db);
@@ -353,6 +365,9 @@ static bool read_record(sqlite3_stmt *stmt, struct job_record *record)
     record->ended_ns = sqlite3_column_int64(stmt, 10);
     record->report_offset = sqlite3_column_int64(stmt, 13);
     record->outcome = (enum job_outcome)sqlite3_column_int(stmt, 14);
+    record->priority = sqlite3_column_int64(stmt, 20);
+    record->time_limit_s = sqlite3_column_int64(stmt, 21);
+    record->stop = (enum job_stop)sqlite3_column_int(stmt, 23);
     bool ok = record->state != STATE_COUNT;
     ok &= column_string(stmt, 4, &record->reason);
     ok &= column_string(stmt, 5, &record->name);
@@ -365,6 +380,7 @@ static bool read_record(sqlite3_stmt *stmt, struct job_record *record)
     ok &= column_json(stmt, 17, &record->exit);
     ok &= column_json(stmt, 18, &record->confusion);
     ok &= column_json(stmt, 19, &record->losses);
+    ok &= column_json(stmt, 22, &record->after);
     return ok;
 }
 

@@ -8,7 +8,6 @@
 #include "daemon/daemon.h"
 #include "daemon/methods.h"
 #include "daemon/record.h"
-#include "daemon/sched.h"
 #include "daemon/store_thread.h"
 #include "daemon/watch.h"
 #include "proto/job.h"
@@ -27,6 +26,7 @@ struct submission {
     struct call *call;
     struct job_record *record;
     struct job_transition transition;
+    struct after after;
     char *output; /* as in the document; NULL: runs/ID */
     char *document;
     const char *key; /* in the call's parameters, or NULL */
@@ -38,6 +38,8 @@ static void submission_free(struct submission *submission)
     if (submission == NULL)
         return;
     job_record_free(submission->record);
+    job_transition_done(&submission->transition);
+    after_clear(&submission->after);
     free(submission->output);
     free(submission->document);
     free(submission);
@@ -93,6 +95,9 @@ static int submission_run(struct store_request *base, struct store *store, struc
         return rc;
     record = submission->record;
     record->id = 0;
+    rc = after_read(&submission->after, store, record->after, err);
+    if (rc != 0)
+        return rc;
     rc = store_insert_job(store, record, submission->key, err);
     if (rc == 0)
         rc = set_output(submission, err);
@@ -122,10 +127,17 @@ static void accept_new(struct submission *submission)
         return;
     }
     submission->record = NULL;
-    jobs_schedule(daemon); /* first: the event tells why it waits */
+    live->after = submission->after;
+    submission->after = (struct after){0};
+    if (live->after.broken == 0)
+        jobs_schedule(daemon); /* first: the event tells why it waits */
     watch_moved(daemon, live->record, &submission->transition);
-    call_reply(submission->call, answer(live->record->id, STATE_QUEUED, jobs_why(live, why)));
+    call_reply(submission->call,
+               answer(live->record->id, submission->transition.to,
+                      submission->transition.to == STATE_QUEUED ? jobs_why(live, why)
+                                                                : live->record->reason));
     submission->call = NULL;
+    after_settle(daemon, live);
 }
 
 static void submission_done(struct store_request *base, const struct err *err)
@@ -182,6 +194,30 @@ static int check_texts(const json_t *params, const char *cwd, const char *key, s
     return 0;
 }
 
+/* What the document's `queue` asks for. */
+static int fill_queue(const struct peer *peer, const struct job_queue *queue,
+                      struct submission *submission, struct err *err)
+{
+    struct job_record *record = submission->record;
+    char held[32];
+    if (queue->priority > 0 && !peer->admin)
+        return err_at(err, ERR_DENIED, "/queue/priority",
+                      "a priority above 0 is an administrator's, found %lld",
+                      (long long)queue->priority);
+    record->priority = queue->priority;
+    record->time_limit_s = queue->time_limit_s;
+    record->state = submission->transition.to = queue->hold ? STATE_HELD : STATE_QUEUED;
+    snprintf(held, sizeof held, "held by uid %u", (unsigned)peer->uid);
+    bool ok = !queue->hold || ((record->reason = strdup(held)) != NULL &&
+                               (submission->transition.reason = strdup(held)) != NULL);
+    if (queue->after.n > 0)
+        record->after = json_array();
+    for (size_t i = 0; record->after != NULL && i < queue->after.n; i++)
+        record->after = json_list_append(record->after, json_integer(queue->after.v[i]));
+    ok &= queue->after.n == 0 || record->after != NULL;
+    return ok ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
 /* Fills a record from the document; the caller frees it also after an error. */
 static int fill(struct daemon *daemon, struct submission *submission, const struct job *job,
                 const char *cwd, struct err *err)
@@ -197,7 +233,6 @@ static int fill(struct daemon *daemon, struct submission *submission, const stru
         return rc;
     record->uid = submission->call->peer.uid;
     record->gid = submission->call->peer.gid;
-    record->state = STATE_QUEUED;
     record->submitted_ns = daemon->runner->now_ns(daemon->runner);
     record->name = strdup(job->name);
     record->cwd = strdup(cwd);
@@ -206,14 +241,13 @@ static int fill(struct daemon *daemon, struct submission *submission, const stru
     submission->transition = (struct job_transition){
         .time_ns = record->submitted_ns,
         .from = STATE_COUNT,
-        .to = STATE_QUEUED,
         .by_user = true,
         .uid = record->uid,
     };
     if (record->name == NULL || record->cwd == NULL || record->output == NULL ||
         (job->output != NULL && submission->output == NULL))
         return err_set(err, ERR_NOMEM, "out of memory");
-    return 0;
+    return fill_queue(&submission->call->peer, &job->queue, submission, err);
 }
 
 static int read_document(struct daemon *daemon, struct submission *submission, struct err *err)
@@ -239,20 +273,19 @@ static int read_document(struct daemon *daemon, struct submission *submission, s
 }
 
 /* What would keep it waiting if it were submitted now. */
-static json_t *forecast(struct daemon *daemon, const struct devlist *want)
+static int forecast(struct submission *submission, struct err *err)
 {
-    struct sched_job queue[2] = {0};
-    char reason[64];
-    size_t n = 0;
-    for (size_t i = 0; i < daemon->jobs.n && n == 0; i++)
-        if (daemon->jobs.live[i]->record->state == STATE_QUEUED)
-            queue[n++] = (struct sched_job){.id = daemon->jobs.live[i]->record->id,
-                                            .want = &daemon->jobs.live[i]->record->want};
-    queue[n++].want = want;
-    sched_decide(&daemon->devices, devset_all(&daemon->devices) & ~daemon->jobs.assigned, queue, n);
-    const struct sched_job *last = &queue[n - 1];
-    return json_pack("{s:b, s:I, s:o}", "valid", 1, "n_devices", (json_int_t)want->n, "reason",
-                     record_text(last->start ? NULL : sched_reason(&last->why, want, reason)));
+    const struct job_record *record = submission->record;
+    char buf[64];
+    const char *why = record->reason;
+    int rc = record->state == STATE_QUEUED
+                 ? jobs_forecast(submission->daemon, record, buf, &why, err)
+                 : 0;
+    if (rc == 0)
+        call_reply(submission->call,
+                   json_pack("{s:b, s:I, s:o}", "valid", 1, "n_devices", (json_int_t)record->want.n,
+                             "reason", record_text(why)));
+    return rc;
 }
 
 int submit_call(struct daemon *daemon, struct call *call, struct err *err)
@@ -271,7 +304,7 @@ int submit_call(struct daemon *daemon, struct call *call, struct err *err)
     if (rc != 0) {
         submission_free(submission);
     } else if (json_is_true(json_object_get(call->request.params, "dry_run"))) {
-        call_reply(call, forecast(daemon, &submission->record->want));
+        rc = forecast(submission, err);
         submission_free(submission);
     } else {
         store_thread_submit(daemon->store, &submission->base);

@@ -78,7 +78,7 @@ void verdict_reach(const struct job_record *record, const struct runner_exit *en
     if (record->outcome == OUTCOME_DONE && ended->status == 0 && ended->signal == 0) {
         ret_verdict->state = STATE_COMPLETED;
     } else if (record->state == STATE_STOPPING) {
-        ret_verdict->state = STATE_CANCELLED;
+        ret_verdict->state = record->stop == STOP_TIME_LIMIT ? STATE_TIMED_OUT : STATE_CANCELLED;
         err_set(why, ERR_CANCELLED, "%s", record->reason != NULL ? record->reason : "cancelled");
     } else if (record->outcome == OUTCOME_FAILED) {
         reported(why, record->exit);

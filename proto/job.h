@@ -21,6 +21,7 @@
 #include "proto/job_data.h"
 #include "proto/job_model.h"
 #include "proto/job_parallel.h"
+#include "proto/job_queue.h"
 #include "proto/job_train.h"
 
 struct job_checkpoint {
@@ -41,6 +42,7 @@ struct job {
     struct job_parallel parallel;
     struct job_checkpoint checkpoint;
     char *output; /* NULL: runs/ID */
+    struct job_queue queue;
 };
 
 /* Parses a document of `size` bytes. On success *ret_job is the caller's. Errors: ERR_JOB_INVALID

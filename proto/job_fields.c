@@ -238,6 +238,23 @@ static const struct field checkpoint_rows[] = {
 static const struct object_def checkpoint_object = {.what = "checkpoint",
                                                     .fields = checkpoint_rows};
 
+static const struct field queue_rows[] = {
+    {"priority", FIELD_INT, "The larger goes first; above 0 is an administrator's",
+     AT(job_queue, priority), DEFAULT("0"), RANGE(-JOB_PRIORITY_MOST, JOB_PRIORITY_MOST)},
+    {"time_limit", FIELD_DURATION,
+     "Running time over all attempts: \"2h\", \"30m\", \"1-12:00:00\"",
+     AT(job_queue, time_limit_s)},
+    {"after", FIELD_INTS, "Jobs that must have completed; one that fails cancels this one",
+     AT(job_queue, after), RANGE(1, INT64_MAX)},
+    {"hold", FIELD_BOOL, "Wait until it is released", AT(job_queue, hold), DEFAULT("false")},
+    {0},
+};
+
+static const struct object_def queue_object = {
+    .what = "queue",
+    .fields = queue_rows,
+    .later = LATER_KEYS({"retries", "retries"}, {"preemptible", "preemptible jobs"})};
+
 static const struct field job_rows[] = {
     {"version", FIELD_FIXED, "Of this format", REQUIRED, DEFAULT("1")},
     {"name", FIELD_NAME, "For people", AT(job, name), DEFAULT("\"job\""),
@@ -260,14 +277,15 @@ static const struct field job_rows[] = {
      .object = &checkpoint_object},
     {"output", FIELD_PATH, "Directory of the results; runs/ID if left out", AT(job, output),
      RANGE(1, PATH_MOST)},
+    {"queue", FIELD_OBJECT, "When it may run", AT(job, queue), DEFAULT("{}"),
+     .object = &queue_object},
     {0},
 };
 
 const struct object_def job_object = {
     .what = "a job",
     .fields = job_rows,
-    .later =
-        LATER_KEYS({"queue", "queue settings"}, {"sweep", "sweeps"}, {"command", "command jobs"})};
+    .later = LATER_KEYS({"sweep", "sweeps"}, {"command", "command jobs"})};
 
 const struct object_def *const job_shared_objects[] = {&input_object, &init_object,
                                                        &job_layer_init_object, NULL};

@@ -39,6 +39,7 @@ enum field_kind {
     FIELD_TEXTS,      /* struct job_texts */
     FIELD_COLUMN,     /* struct job_column */
     FIELD_TRISTATE,   /* enum job_tristate: "auto", true, false */
+    FIELD_DURATION,   /* int64_t: seconds, 0 is none */
     FIELD_KIND_COUNT
 };
 

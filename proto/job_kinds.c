@@ -135,4 +135,5 @@ const struct field_type *const job_field_types[FIELD_KIND_COUNT] = {
     [FIELD_TEXTS] = &job_type_texts,
     [FIELD_COLUMN] = &job_type_column,
     [FIELD_TRISTATE] = &job_type_tristate,
+    [FIELD_DURATION] = &job_type_duration,
 };

@@ -42,7 +42,7 @@ extern const struct field_type job_type_int, job_type_number, job_type_bool, job
     job_type_layer_name, job_type_choice, job_type_flags, job_type_fixed, job_type_every,
     job_type_pair, job_type_shape, job_type_numbers, job_type_ints, job_type_names,
     job_type_segments, job_type_devices, job_type_map, job_type_sole, job_type_texts,
-    job_type_column, job_type_tristate;
+    job_type_column, job_type_tristate, job_type_duration;
 
 /* For the kinds themselves: the member of a field, and the count beside a list. */
 void *job_at(const struct field *field, void *base);

@@ -199,6 +199,15 @@ static json_t *tristate_schema(const struct field *field)
     return json_put(json_object(), "enum", json_pack("[s, b, b]", "auto", true, false));
 }
 
+static json_t *duration_schema(const struct field *field)
+{
+    (void)field;
+    return json_put(
+        typed("string"), "pattern",
+        json_string("^([1-9][0-9]{0,4}[dhms]|([0-9]{1,4}-([01]?[0-9]|2[0-3])|[0-9]{1,3})"
+                    "(:[0-5][0-9]){2})$"));
+}
+
 static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field) = {
     [FIELD_INT] = maybe_int_schema,
     [FIELD_NUMBER] = number_schema,
@@ -224,6 +233,7 @@ static json_t *(*const kind_schemas[FIELD_KIND_COUNT])(const struct field *field
     [FIELD_TEXTS] = texts_schema,
     [FIELD_COLUMN] = column_schema,
     [FIELD_TRISTATE] = tristate_schema,
+    [FIELD_DURATION] = duration_schema,
 };
 
 static json_t *field_schema(const struct field *field)

@@ -15,6 +15,7 @@ proto_libproto_a_SOURCES = \
 	proto/job_check_parallel.c \
 	proto/job_data.c \
 	proto/job_data.h \
+	proto/job_duration.c \
 	proto/job_fields.c \
 	proto/job_fields.h \
 	proto/job_init.c \
@@ -28,6 +29,7 @@ proto_libproto_a_SOURCES = \
 	proto/job_marks.c \
 	proto/job_model.h \
 	proto/job_parallel.h \
+	proto/job_queue.h \
 	proto/job_rows.h \
 	proto/job_scalars.c \
 	proto/job_train.h \

@@ -43,6 +43,10 @@ static const struct method_def methods[METHOD_COUNT] = {
                                {"offset", PARAM_INT, false}, {"follow", PARAM_BOOL, false}),
     [METHOD_JOB_CANCEL] = METHOD("job.cancel", "end queued and running jobs, all or none",
                                  {"ids", PARAM_INTS, true}, {"reason", PARAM_STRING, false}),
+    [METHOD_JOB_HOLD] = METHOD("job.hold", "keep queued jobs from starting, all or none",
+                               {"ids", PARAM_INTS, true}, {"reason", PARAM_STRING, false}),
+    [METHOD_JOB_RELEASE] = METHOD("job.release", "let held jobs start again, all or none",
+                                  {"ids", PARAM_INTS, true}, {"reason", PARAM_STRING, false}),
     [METHOD_DEVICE_LIST] = METHOD_BARE("device.list", "the devices and who has them"),
 };
 

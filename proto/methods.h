@@ -28,13 +28,15 @@ struct param_def {
 enum method {
     METHOD_SERVER_INFO,
     METHOD_SERVER_DESCRIBE,
-    METHOD_JOB_SUBMIT, /* job: object, cwd: string, key?: string, dry_run?: bool */
-    METHOD_JOB_LIST,   /* states?: strings, user?: int (uid), limit?: int, cursor?: int */
-    METHOD_JOB_SHOW,   /* id: int */
-    METHOD_JOB_WAIT,   /* ids: ints, any?: bool, timeout?: number (seconds) */
-    METHOD_JOB_WATCH,  /* ids?: ints, user?: int, since?: int */
-    METHOD_JOB_LOGS,   /* id: int, offset?: int, follow?: bool */
-    METHOD_JOB_CANCEL, /* ids: ints, reason?: string */
+    METHOD_JOB_SUBMIT,  /* job: object, cwd: string, key?: string, dry_run?: bool */
+    METHOD_JOB_LIST,    /* states?: strings, user?: int (uid), limit?: int, cursor?: int */
+    METHOD_JOB_SHOW,    /* id: int */
+    METHOD_JOB_WAIT,    /* ids: ints, any?: bool, timeout?: number (seconds) */
+    METHOD_JOB_WATCH,   /* ids?: ints, user?: int, since?: int */
+    METHOD_JOB_LOGS,    /* id: int, offset?: int, follow?: bool */
+    METHOD_JOB_CANCEL,  /* ids: ints, reason?: string */
+    METHOD_JOB_HOLD,    /* the same */
+    METHOD_JOB_RELEASE, /* the same */
     METHOD_DEVICE_LIST,
     METHOD_COUNT
 };

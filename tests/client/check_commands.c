@@ -233,21 +233,6 @@ START_TEST(info)
 }
 END_TEST
 
-START_TEST(cancel)
-{
-    static const struct peer_step steps[] = {
-        {.method = "job.cancel",
-         .reply = "\"result\":{\"jobs\":[{\"id\":1,\"state\":\"cancelled\"},{\"id\":2,\"state\":"
-                  "\"stopping\"}]}"}};
-    struct peer *peer = START(steps);
-    ck_assert_int_eq(run_command(&run, peer_socket(peer), "cancel 1 2 --reason enough", NULL), 0);
-    ck_assert_str_eq(run.text, "job 1: cancelled\njob 2: stopping\n");
-    json_t *requests = peer_stop(peer);
-    ck_assert_str_eq(param(requests, 0, "reason"), "enough");
-    json_decref(requests);
-}
-END_TEST
-
 /* wait is silent, and its status is the answer. */
 static const struct {
     const char *command, *reply;
@@ -570,7 +555,6 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, show);
     tcase_add_test(tcase, devices);
     tcase_add_test(tcase, info);
-    tcase_add_test(tcase, cancel);
     tcase_add_loop_test(tcase, waiting, 0, sizeof waits / sizeof *waits);
     tcase_add_test(tcase, error_statuses);
     tcase_add_test(tcase, no_daemon);

@@ -28,8 +28,12 @@ tests_client_libpeer_a_SOURCES = \
 	tests/client/run.c tests/client/run.h
 tests_client_libpeer_a_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
-check_PROGRAMS += tests/client/check_commands tests/client/check_terminal tests/client/check_tools
-TESTS += tests/client/check_commands tests/client/check_terminal tests/client/check_tools
+check_PROGRAMS += tests/client/check_changes tests/client/check_commands tests/client/check_terminal tests/client/check_tools
+TESTS += tests/client/check_changes tests/client/check_commands tests/client/check_terminal tests/client/check_tools
+
+tests_client_check_changes_SOURCES = tests/client/check_changes.c
+tests_client_check_changes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_client_check_changes_LDADD = tests/client/libpeer.a $(TEST_LIBS) $(JANSSON_LIBS)
 
 tests_client_check_commands_SOURCES = tests/client/check_commands.c
 tests_client_check_commands_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

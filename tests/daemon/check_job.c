@@ -11,6 +11,8 @@
 START_TEST(only_the_listed_moves_are_legal)
 {
     static const char *const legal[] = {
+        "held>queued u",      "held>cancelled u",     "held>cancelled d",    "held>failed d",
+        "queued>held u",      "queued>cancelled d",   "running>stopping d",  "stopping>timed_out d",
         "queued>starting d",  "queued>cancelled u",   "queued>failed d",     "starting>queued d",
         "starting>running d", "starting>stopping u",  "starting>failed d",   "starting>lost d",
         "running>stopping u", "running>completed d",  "running>failed d",    "running>lost d",
@@ -279,6 +281,22 @@ START_TEST(verdict_of)
 }
 END_TEST
 
+START_TEST(a_stop_at_the_time_limit_is_no_cancellation)
+{
+    struct job_record record = {
+        .state = STATE_STOPPING, .stop = STOP_TIME_LIMIT, .reason = "its time limit of 2h"};
+    struct runner_exit ended = {.status = 1, .reason = RUNNER_STOPPED};
+    struct verdict verdict;
+    verdict_reach(&record, &ended, 10, &verdict);
+    ck_assert_int_eq(verdict.state, STATE_TIMED_OUT);
+    ck_assert_str_eq(verdict.why.message, "its time limit of 2h");
+    record.outcome = OUTCOME_DONE; /* just in time */
+    ended.status = 0;
+    verdict_reach(&record, &ended, 10, &verdict);
+    ck_assert_int_eq(verdict.state, STATE_COMPLETED);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("job");
@@ -292,6 +310,7 @@ int main(void)
     tcase_add_test(tcase, the_largest_steps_are_only_steps);
     tcase_add_test(tcase, a_bad_report_moves_only_the_offset);
     tcase = checks_case(suite, "verdict", 0);
+    tcase_add_test(tcase, a_stop_at_the_time_limit_is_no_cancellation);
     tcase_add_loop_test(tcase, verdict_of, 0, sizeof verdicts / sizeof verdicts[0]);
     return checks_run(suite);
 }

@@ -27,6 +27,8 @@ static struct job_record *sample(void)
     record->exit = json_pack("{s:i}", "status", 0);
     record->confusion = json_pack("[[i, i], [i, i]]", 1, 0, 0, 1);
     record->losses = json_pack("[[i, f]]", 1, 0.5);
+    record->after = json_pack("[i, i]", 1, 2);
+    record->time_limit_s = 60;
     return record;
 }
 

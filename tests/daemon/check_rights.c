@@ -139,11 +139,38 @@ START_TEST(one_user_leaves_room_for_the_others)
 }
 END_TEST
 
+static json_t *submission(const char *queue)
+{
+    json_t *document = box_document(1);
+    json_object_set_new(document, "queue", json_loads(queue, 0, NULL));
+    return json_pack("{s:o, s:s}", "job", document, "cwd", "/");
+}
+
+START_TEST(only_administrators_raise_a_priority)
+{
+    struct client other;
+    client_open_as(&box, &other, 65534);
+    json_t *reply = client_call(&box, &other, "job.submit", submission("{\"priority\": 1}"));
+    const json_t *error = json_object_get(reply, "error");
+    ck_assert_str_eq(text(error, "message"), "a priority above 0 is an administrator's, found 1");
+    ck_assert_str_eq(text(json_object_get(error, "data"), "name"), "denied");
+    ck_assert_str_eq(text(json_object_get(error, "data"), "path"), "/queue/priority");
+    json_decref(reply);
+    json_decref(client_result(&box, &other, "job.submit", submission("{\"priority\": -100}")));
+    json_decref(client_result(&box, &client, "job.submit",
+                              submission("{\"priority\": 100, \"hold\": true}")));
+    client_error(&box, &other, "job.release", json_pack("{s:[i]}", "ids", 2), "denied");
+    client_error(&box, &other, "job.hold", json_pack("{s:[i]}", "ids", 2), "denied");
+    client_close(&other);
+}
+END_TEST
+
 int main(void)
 {
     static const char *const names[] = {
         "others_see_that_a_job_is_there_and_no_more", "jobs_of_root_are_off_in_the_system_daemon",
-        "root_finds_a_place_among_any_number_of_clients", "one_user_leaves_room_for_the_others"};
+        "root_finds_a_place_among_any_number_of_clients", "one_user_leaves_room_for_the_others",
+        "only_administrators_raise_a_priority"};
     if (geteuid() != 0)
         return checks_skip(names, sizeof names / sizeof *names, "only root can play two users");
     Suite *suite = suite_create("rights");
@@ -153,5 +180,6 @@ int main(void)
     tcase_add_test(tcase, jobs_of_root_are_off_in_the_system_daemon);
     tcase_add_test(tcase, root_finds_a_place_among_any_number_of_clients);
     tcase_add_test(tcase, one_user_leaves_room_for_the_others);
+    tcase_add_test(tcase, only_administrators_raise_a_priority);
     return checks_run(suite);
 }

@@ -109,6 +109,29 @@ START_TEST(first_come_first_served_with_reasons)
 }
 END_TEST
 
+START_TEST(priority_and_dependencies)
+{
+    struct devlist devices = list("cpu:0,cpu:1");
+    struct devlist two = list("cpu,cpu"), one = list("cpu");
+    char buf[64];
+    struct sched_job queue[] = {{.id = 1, .want = &one, .priority = -1},
+                                {.id = 2, .want = &two},
+                                {.id = 3, .want = &one},
+                                {.id = 4, .want = &one, .priority = 5, .after = 2},
+                                {.id = 5, .want = &one, .priority = 1}};
+    static const int64_t order[] = {4, 5, 2, 3, 1};
+    static const char *const reasons[] = {"after job 2", NULL, "waiting for 1 of 2 devices",
+                                          "behind job 2", "behind job 2 (priority)"};
+    sched_decide(&devices, 0x3, queue, 5);
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert_int_eq(queue[i].id, order[i]);
+        ck_assert_int_eq(queue[i].start, reasons[i] == NULL);
+        if (reasons[i] != NULL)
+            ck_assert_str_eq(sched_reason(&queue[i].why, queue[i].want, buf), reasons[i]);
+    }
+}
+END_TEST
+
 /* ── Simulation: jobs come and end at random ── */
 
 enum { SIM_JOBS = 400, SIM_DEVICES = 8 };
@@ -231,6 +254,7 @@ int main(void)
     tcase_add_test(tcase, sixty_four_devices_are_one_word);
     tcase = checks_case(suite, "sched", 0);
     tcase_add_test(tcase, first_come_first_served_with_reasons);
+    tcase_add_test(tcase, priority_and_dependencies);
     tcase_add_loop_test(tcase, simulation, 0, 20);
     return checks_run(suite);
 }

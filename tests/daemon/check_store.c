@@ -47,6 +47,9 @@ static struct job_record *new_record(void)
     record->output = strdup("/home/a/runs/1");
     record->submitted_ns = 5;
     record->want.n = 2;
+    record->priority = -3;
+    record->time_limit_s = 7200;
+    record->after = json_pack("[i, i]", 7, 8);
     record->want.id[0] = record->want.id[1] = (struct device_id){DEVICE_CPU, -1};
     return record;
 }
@@ -81,6 +84,8 @@ START_TEST(a_record_survives_a_reopening)
     record->devices.n = 1;
     record->devices.id[0] = (struct device_id){DEVICE_CPU, 3};
     record->report_offset = 1234;
+    record->stop = STOP_TIME_LIMIT;
+    record->priority = -4;
     record->outcome = OUTCOME_FAILED;
     record->weights = strdup("/w");
     record->progress = json_pack("{s:i, s:f}", "step", 3, "loss", 0.1);
@@ -99,6 +104,10 @@ START_TEST(a_record_survives_a_reopening)
     ck_assert_int_eq(read->want.id[1].index, -1);
     ck_assert_int_eq(read->devices.id[0].index, 3);
     ck_assert_int_eq(read->report_offset, 1234);
+    ck_assert_int_eq((int)read->stop, STOP_TIME_LIMIT);
+    ck_assert_int_eq(read->priority, -4);
+    ck_assert_int_eq(read->time_limit_s, 7200);
+    ck_assert(json_equal(read->after, record->after));
     ck_assert_int_eq(read->outcome, OUTCOME_FAILED);
     ck_assert(json_equal(read->progress, record->progress));
     ck_assert(json_equal(read->losses, record->losses));
@@ -113,6 +122,35 @@ START_TEST(a_record_survives_a_reopening)
     store_close(store);
     job_record_free(record);
     job_record_free(read);
+}
+END_TEST
+
+/* A database of the first schema, as its last traind left it. */
+START_TEST(an_older_database_is_brought_up)
+{
+    struct err err = ERR_INIT;
+    struct job_record *read;
+    struct store *store = must_open();
+    ck_assert_int_eq(insert(store, "k", &err), 0);
+    store_close(store);
+    sqlite3 *db;
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db,
+                                  "ALTER TABLE job DROP COLUMN priority;"
+                                  "ALTER TABLE job DROP COLUMN time_limit_s;"
+                                  "ALTER TABLE job DROP COLUMN after_jobs;"
+                                  "ALTER TABLE job DROP COLUMN stop;"
+                                  "PRAGMA user_version = 1",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    store = must_open();
+    ck_assert_int_eq(store_get_job(store, 1, &read, &err), 0);
+    ck_assert_str_eq(read->name, "digits");
+    ck_assert(read->priority == 0 && read->time_limit_s == 0 && read->after == NULL);
+    job_record_free(read);
+    ck_assert_int_eq(insert(store, "l", &err), 0);
+    store_close(store);
 }
 END_TEST
 
@@ -380,6 +418,7 @@ int main(void)
     TCase *tcase = checks_case(suite, "rows", 0);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_record_survives_a_reopening);
+    tcase_add_test(tcase, an_older_database_is_brought_up);
     tcase_add_test(tcase, a_key_is_unique_for_a_user);
     tcase_add_test(tcase, filters_and_history);
     tcase = checks_case(suite, "refusals", 0);

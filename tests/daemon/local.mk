@@ -103,3 +103,9 @@ TESTS += tests/daemon/check_rights
 tests_daemon_check_rights_SOURCES = tests/daemon/check_rights.c tests/daemon/box.c tests/daemon/box.h
 tests_daemon_check_rights_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_rights_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_queue
+TESTS += tests/daemon/check_queue
+tests_daemon_check_queue_SOURCES = tests/daemon/check_queue.c tests/daemon/box.c tests/daemon/box.h
+tests_daemon_check_queue_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_queue_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)

@@ -119,7 +119,7 @@ static void visit_unset(const struct object_def *def, const struct choice *choic
         field->kind == FIELD_PATH || field->kind == FIELD_NAME || field->kind == FIELD_NAMES ||
         field->kind == FIELD_SHAPE || field->kind == FIELD_TEXTS || field->kind == FIELD_SOLE ||
         field->kind == FIELD_MAP || field->kind == FIELD_NUMBERS || field->kind == FIELD_INTS ||
-        field->kind == FIELD_OBJECTS;
+        field->kind == FIELD_OBJECTS || field->kind == FIELD_DURATION;
     ck_assert_msg(set || knows_unset, "%s of %s can be left out and has no value then", field->name,
                   def->what);
 }

@@ -17,6 +17,12 @@ tests_proto_check_job_parallel_SOURCES = tests/proto/check_job_parallel.c tests/
 tests_proto_check_job_parallel_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_proto_check_job_parallel_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
 
+check_PROGRAMS += tests/proto/check_job_queue
+TESTS += tests/proto/check_job_queue
+tests_proto_check_job_queue_SOURCES = tests/proto/check_job_queue.c tests/proto/jobs.h
+tests_proto_check_job_queue_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_proto_check_job_queue_LDADD = proto/libproto.a $(JANSSON_LIBS) $(TEST_LIBS)
+
 check_PROGRAMS += tests/proto/check_device_id
 TESTS += tests/proto/check_device_id
 tests_proto_check_device_id_SOURCES = tests/proto/check_device_id.c

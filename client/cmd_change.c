@@ -1,4 +1,4 @@
-/* cmd_cancel.c: trainctl cancel. */
+/* cmd_change.c: trainctl cancel, hold and release. */
 #include "client/ctl.h"
 #include "client/record.h"
 
@@ -18,18 +18,33 @@ static int print_jobs(const struct ctl *ctl, const json_t *result, struct err *e
     return ctl_print(&text, err);
 }
 
-int cmd_cancel(struct ctl *ctl, struct err *err)
+static int change(struct ctl *ctl, enum method method, struct err *err)
 {
     json_t *ids, *result;
     int rc = ctl_ids(ctl, &ids, err);
     if (rc < 0)
         return rc;
     json_t *params = json_pack("{s:o, s:s*}", "ids", ids, "reason", ctl->args.values[OPT_REASON]);
-    rc = ctl_call(ctl, METHOD_JOB_CANCEL, params, &result, err);
+    rc = ctl_call(ctl, method, params, &result, err);
     if (rc < 0)
         return rc;
     rc =
         args_has(&ctl->args, OPT_JSON) ? ctl_print_json(result, err) : print_jobs(ctl, result, err);
     json_decref(result);
     return rc;
+}
+
+int cmd_cancel(struct ctl *ctl, struct err *err)
+{
+    return change(ctl, METHOD_JOB_CANCEL, err);
+}
+
+int cmd_hold(struct ctl *ctl, struct err *err)
+{
+    return change(ctl, METHOD_JOB_HOLD, err);
+}
+
+int cmd_release(struct ctl *ctl, struct err *err)
+{
+    return change(ctl, METHOD_JOB_RELEASE, err);
 }
