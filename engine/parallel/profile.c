@@ -1,8 +1,9 @@
-/* profile.c: see profile.h. The whole model runs as one device would run it, on samples of zeros:
- * what a kernel takes does not depend on its numbers. */
+/* profile.c: see profile.h. The whole model runs as one device would run it, on numbers as
+ * they might be: what some kernels take depends on them. */
 #include "engine/parallel/profile.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "engine/base/thread.h"
@@ -24,6 +25,7 @@ struct profiling {
     int (*take)(struct profiling *profiling, struct err *err); /* what was measured */
     void *taker;
     struct arena *arena;
+    struct variable_map map;
     struct graph *graph;
     struct plan *plan;
     struct device *device;
@@ -46,38 +48,69 @@ static int build(struct profiling *profiling, struct err *err)
     const struct profile_config *config = profiling->config;
     const struct graph_options options = {
         .batch = config->rows, .training = true, .part = profiling->part, .n_replicas = 1};
-    struct variable_map map;
+    struct variable_map *map = &profiling->map;
     profiling->arena = arena_new();
     int rc = profiling->arena != NULL ? 0 : err_set(err, ERR_NOMEM, "out of memory");
     if (rc == 0)
-        rc = variable_map_build(config->model, NULL, 0, profiling->arena, &map, err);
+        rc = variable_map_build(config->model, NULL, 0, profiling->arena, map, err);
     if (rc == 0)
         rc = graph_build(config->model, &op_registry, &options, &profiling->graph, err);
     if (rc == 0)
-        rc = plan_build(config->backend, profiling->graph, &map, CUT_NONE, &profiling->plan, err);
+        rc = plan_build(config->backend, profiling->graph, map, CUT_NONE, &profiling->plan, err);
     if (rc == 0)
         rc = config->backend->device_open(config->device, &profiling->device, err);
     if (rc == 0)
         rc = executor_new(profiling->device, profiling->plan, &profiling->executor, err);
     if (rc == 0)
-        rc = allocate(profiling, map.bytes, "variables", &profiling->variables, err);
+        rc = allocate(profiling, map->bytes, "variables", &profiling->variables, err);
     if (rc == 0)
         rc = allocate(profiling, profiling->plan->arena_bytes, "activations",
                       &profiling->activations, err);
     return rc;
 }
 
-/* All steps of each sample are valid. */
-static int write_lengths(struct profiling *profiling, const struct model_input *input,
-                         const struct memory *memory, struct err *err)
+/* Weights keep about the size of what goes through them; biases and norms are small. */
+static int fill_parameters(struct profiling *profiling, struct err *err)
 {
     const struct profile_config *config = profiling->config;
-    const struct model_input *whole = &config->model->inputs[input->of];
     int rc = 0;
-    for (int64_t i = 0; rc == 0 && i < config->rows; i++)
-        rc = config->backend->write(profiling->device, (int64_t *)memory->at + i,
-                                    &whole->shape.dim[0], sizeof whole->shape.dim[0], err);
+    for (size_t i = 0; rc == 0 && i < config->model->n_variables; i++) {
+        const struct variable *variable = &config->model->variables[i];
+        int64_t count = shape_count(&variable->shape);
+        int64_t inputs = variable->shape.rank > 1 ? count / variable->shape.dim[0] : 6;
+        if (variable->kind == VARIABLE_PARAMETER)
+            rc = memory_fill(config->backend, profiling->device, &profiling->variables,
+                             profiling->map.offset[i], (size_t)count * sizeof(float),
+                             (float)sqrt(6.0 / (double)inputs), err);
+    }
     return rc;
+}
+
+/* Rows of the table that they look up; as lengths all steps. */
+static int write_integers(struct profiling *profiling, const struct model_input *input,
+                          const struct memory *memory, struct err *err)
+{
+    const struct profile_config *config = profiling->config;
+    int64_t n = (int64_t)(memory->bytes / sizeof(int64_t));
+    int rc = 0;
+    for (int64_t i = 0; rc == 0 && i < n; i++) {
+        int64_t number = input->of >= 0      ? config->model->inputs[input->of].shape.dim[0]
+                         : input->values > 0 ? i * 7919 % input->values
+                                             : 0;
+        rc = config->backend->write(profiling->device, (int64_t *)memory->at + i, &number,
+                                    sizeof number, err);
+    }
+    return rc;
+}
+
+static int write_input(struct profiling *profiling, int i, struct err *err)
+{
+    const struct model_input *input = &profiling->config->model->inputs[i];
+    const struct memory *memory = &profiling->data[i];
+    if (input->dtype == DTYPE_I64)
+        return write_integers(profiling, input, memory, err);
+    return memory_fill(profiling->config->backend, profiling->device, memory, 0, memory->bytes, 1,
+                       err);
 }
 
 static int make_samples(struct profiling *profiling, struct err *err)
@@ -89,8 +122,8 @@ static int make_samples(struct profiling *profiling, struct err *err)
     for (int i = 0; rc == 0 && i < model->n_inputs; i++) {
         rc = allocate(profiling, rows_data_bytes(model, i, config->rows), "inputs",
                       &profiling->data[i], err);
-        if (rc == 0 && model->inputs[i].of >= 0)
-            rc = write_lengths(profiling, &model->inputs[i], &profiling->data[i], err);
+        if (rc == 0)
+            rc = write_input(profiling, i, err);
     }
     profiling->seconds = calloc(2 * profiling->plan->n_steps + 1, sizeof *profiling->seconds);
     return rc == 0 && profiling->seconds == NULL ? err_set(err, ERR_NOMEM, "out of memory") : rc;
@@ -212,6 +245,8 @@ static void run_task(void *context)
 {
     struct profiling *profiling = context;
     int rc = build(profiling, &profiling->err);
+    if (rc == 0)
+        rc = fill_parameters(profiling, &profiling->err);
     if (rc == 0)
         rc = make_samples(profiling, &profiling->err);
     if (rc == 0)

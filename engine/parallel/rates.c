@@ -45,8 +45,11 @@ static int prepare(struct trial *trial, struct err *err)
     int rc = trial->kernel->query(node, plain, trial->arena, &trial->choice, err);
     if (rc == 0)
         rc = trial->kernel->create(trial->device, node, &trial->choice, &trial->state, err);
-    for (int i = 0; rc == 0 && i < node->n_in; i++)
+    for (int i = 0; rc == 0 && i < node->n_in; i++) {
         rc = allocate(trial, backend->layout_bytes(trial->choice.in[i]), &trial->in[i], err);
+        if (rc == 0)
+            rc = memory_fill(backend, trial->device, &trial->in[i], 0, trial->in[i].bytes, 1, err);
+    }
     for (int i = 0; rc == 0 && i < node->n_out; i++)
         rc = allocate(trial, backend->layout_bytes(trial->choice.out[i]), &trial->out[i], err);
     return rc == 0 ? allocate(trial, trial->choice.scratch_bytes, &trial->scratch, err) : rc;
