@@ -197,18 +197,8 @@ static int check_microbatches(const struct job_parallel *parallel, struct err *e
 static int check_shards(const struct job *job, size_t n, struct err *err)
 {
     const struct job_parallel *parallel = &job->parallel;
-    char path[64];
     if (parallel->shards == 0)
         return 0;
-    for (size_t i = 0; i < job->model.n_layers; i++) {
-        snprintf(path, sizeof path, "/model/layers/%zu/spectral_norm", i);
-        if (job->model.layers[i].spectral_norm)
-            return err_at(err, ERR_JOB_UNSUPPORTED, path,
-                          "spectral norms with shards are not in this version");
-    }
-    if (job->train.n_record > 0)
-        return err_at(err, ERR_JOB_UNSUPPORTED, "/train/record",
-                      "recorded tensors of shards are not in this version");
     if (parallel->batch_norm == STATISTICS_SYNCHRONIZED)
         return refuse(err, "shards",
                       "each shard normalises by itself: allowed with shards is batch_norm "
@@ -247,16 +237,7 @@ int job_check_devices(const struct job *job, size_t n, struct err *err)
     return 0;
 }
 
-static bool shares_stages(const struct job_parallel *parallel)
-{
-    for (size_t i = 0; i < parallel->n_stages; i++)
-        if (parallel->stages[i].n_devices > 1)
-            return true;
-    return parallel->replicas > 1;
-}
-
-/* What is as long as the longest of a micro-batch could not follow another's; devices that share a
- * stage would iterate a spectral norm by different micro-batches. */
+/* What is as long as the longest of a micro-batch could not follow another's. */
 static int check_stage_layers(const struct job *job, struct err *err)
 {
     char path[64];
@@ -268,11 +249,6 @@ static int check_stage_layers(const struct job *job, struct err *err)
         if (recurrent && !layer->recurrent.total_length)
             return err_at(err, ERR_JOB_UNSUPPORTED, path,
                           "total_length false with stages is not in this version");
-        snprintf(path, sizeof path, "/model/layers/%zu/spectral_norm", i);
-        if (layer->spectral_norm && shares_stages(&job->parallel))
-            return err_at(err, ERR_JOB_UNSUPPORTED, path,
-                          "spectral norms with stages that several devices share are not in this "
-                          "version");
     }
     return 0;
 }
@@ -280,9 +256,6 @@ static int check_stage_layers(const struct job *job, struct err *err)
 static int check_stages(const struct job *job, struct err *err)
 {
     const struct job_parallel *parallel = &job->parallel;
-    if (job->train.n_record > 0)
-        return err_at(err, ERR_JOB_UNSUPPORTED, "/train/record",
-                      "recorded tensors of stages are not in this version");
     if (parallel->n_stages > 0 && parallel->n_split > 0)
         return refuse(err, "split", "\"stages\" say where stages begin: allowed is one of both");
     if (parallel->n_stages > 0 && parallel->replicas > 1)

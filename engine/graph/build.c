@@ -26,6 +26,11 @@ bool build_training(const struct build *build)
     return build->graph->options.training;
 }
 
+bool build_keeps_buffers(const struct build *build)
+{
+    return build->graph->options.keeps_buffers;
+}
+
 int build_replicas(const struct build *build)
 {
     return build->graph->options.n_replicas;

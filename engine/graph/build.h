@@ -123,6 +123,8 @@ int record_layer(struct build *build, struct err *err);
 int record_output_grads(struct build *build, const struct node *node, const struct node *replica,
                         struct err *err);
 int record_gradients(struct build *build, struct err *err);
+/* STEP_RECORD's: of parameters and their gradients as they are. */
+int record_variables(struct build *build, struct err *err);
 
 /* graph.c: an empty graph, as graph_build and model_build need it; freed with graph_free. */
 int graph_new(const struct model *model, const struct graph_options *options,

@@ -74,10 +74,11 @@ static int build_rest(struct build *build, struct err *err)
 static int build_all(struct build *build, struct err *err)
 {
     const struct graph_options *options = &build->graph->options;
-    int rc = options->part == STEP_END ? autograd_build_reduce(build, err)
-             : options->batch > 0      ? build_chunk(build, err)
-             : options->training       ? build_rest(build, err)
-                                       : 0;
+    int rc = options->part == STEP_RECORD ? record_variables(build, err)
+             : options->part == STEP_END  ? autograd_build_reduce(build, err)
+             : options->batch > 0         ? build_chunk(build, err)
+             : options->training          ? build_rest(build, err)
+                                          : 0;
     return rc == 0 && options->training && step_part_ends(options->part) ? build_update(build, err)
                                                                          : rc;
 }

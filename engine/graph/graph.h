@@ -77,7 +77,8 @@ enum step_part {
     STEP_FIRST,
     STEP_MIDDLE,
     STEP_LAST,
-    STEP_END /* behind the last: no samples, the all-reduce and the update alone */
+    STEP_RECORD, /* behind the last: no samples, statistics of variables alone */
+    STEP_END     /* behind that: no samples, the all-reduce and the update alone */
 };
 
 /* The output of a layer, between the stage that makes it and one that reads it. */
@@ -95,7 +96,8 @@ struct graph_options {
     bool training; /* false: forward, loss and prediction only, in evaluation mode */
     enum step_part part; /* first, middle: no all-reduce, no update; middle, last: gradients are
                            added  to those of the batches before */
-    bool keeps_buffers;  /* running statistics stay as they are: another chunk's are the model's */
+    bool keeps_buffers;  /* buffers stay as they are: another chunk's are the model's */
+    bool pieces;         /* of a batch: the statistics of variables are STEP_RECORD's */
     int n_replicas;      /* > 1: gradients are all-reduced */
     int optimizer_parts; /* > 1: the optimizer's state is cut in so many, this replica has and
                             updates one, and gets the others' parameters */
@@ -141,9 +143,7 @@ double graph_loss_divisor(const struct model *model, const void *targets, int64_
 /* Whether gradients are added to what is there; whether the window ends with an update. */
 bool step_part_adds(enum step_part part);
 bool step_part_ends(enum step_part part);
-
 double graph_flops(const struct graph *graph);
-
 /* The nodes as text, one a line: for tests and for reading. To be freed with free(). */
 char *graph_dump(const struct graph *graph);
 

@@ -108,10 +108,10 @@ struct op_registry {
 /* NULL: there is none of this name. */
 const struct op_def *op_find(const struct op_registry *ops, const char *name);
 
-/* For the functions above. Each that returns a pointer returns NULL with `err` set when memory is
- * short. */
+/* For the functions above. A pointer is NULL, and `err` set, when memory is short. */
 const struct job *build_job(const struct build *build);
 bool build_training(const struct build *build);
+bool build_keeps_buffers(const struct build *build); /* as graph_options */
 int build_replicas(const struct build *build);
 int build_layer(const struct build *build); /* index of the layer that is being built */
 struct value *build_parameter(struct build *build, const struct job_layer *layer,

@@ -1,5 +1,7 @@
-/* record.c: what train.record names, and the nodes that make its statistics. They stand in the
- * graphs that end an optimizer step and where the job asks: another job has none. */
+/* record.c: what train.record names, and the nodes that make its statistics, where the job asks:
+ * another job has none. They stand in the graphs that end an optimizer step. Where a batch takes
+ * several graphs they stand in each of them, and those of parameters and of their gradients, which
+ * are whole behind the last one, in a graph of their own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -118,6 +120,11 @@ int record_check(const struct model *model, struct err *err)
 {
     for (int i = 0; i < model->n_recorded; i++) {
         const struct recorded *recorded = &model->recorded[i];
+        if (recorded->kind == RECORDED_OUTPUT && !model->layers[recorded->index].used &&
+            model->job->parallel.mode == PARALLEL_STAGES)
+            return refuse((size_t)i, err, recorded->name,
+                          "the model's output does not depend on this layer, and stages leave "
+                          "such a layer out");
         bool missing = (recorded->kind == RECORDED_OUTPUT_GRAD && !recorded->flows) ||
                        (recorded->kind == RECORDED_PARAMETER_GRAD &&
                         model->variables[recorded->index].gradient < 0);
@@ -129,11 +136,17 @@ int record_check(const struct model *model, struct err *err)
     return 0;
 }
 
+/* Whether this graph has the statistics of its samples; of variables. */
 static bool records(const struct build *build)
 {
     const struct graph_options *options = &build->graph->options;
     return build->found == NULL && build->graph->model->n_recorded > 0 && options->training &&
-           step_part_ends(options->part);
+           (options->pieces || step_part_ends(options->part));
+}
+
+static bool records_variables(const struct build *build)
+{
+    return records(build) && !build->graph->options.pieces;
 }
 
 /* Appends the statistics that are recorded[i]'s. */
@@ -161,7 +174,7 @@ int record_layer(struct build *build, struct err *err)
         struct value *x = NULL;
         if (recorded->kind == RECORDED_OUTPUT && recorded->index == layer)
             x = build->graph->layers[layer];
-        if (recorded->kind == RECORDED_PARAMETER &&
+        if (recorded->kind == RECORDED_PARAMETER && records_variables(build) &&
             model->variables[recorded->index].layer == layer)
             x = build_variable(build, recorded->index, err);
         if (x != NULL)
@@ -215,7 +228,7 @@ int record_gradients(struct build *build, struct err *err)
     const struct model *model = build->graph->model;
     bool scaled = step_scales(&build->job->train);
     int rc = 0;
-    for (int k = 0; records(build) && k < build->n_written; k++)
+    for (int k = 0; records_variables(build) && k < build->n_written; k++)
         for (int i = 0; rc == 0 && i < model->n_recorded; i++)
             if (is_gradient_of(model, i, build->written[k])) {
                 struct value *gradient = build_variable(build, build->written[k]->variable, err);
@@ -223,5 +236,37 @@ int record_gradients(struct build *build, struct err *err)
                 rc = record_one(build, i, gradient, PHASE_WEIGHT_GRAD, scaled, err);
             }
     build->n_written = 0;
+    return rc;
+}
+
+/* What of recorded[i] is a variable of this stage; -1: nothing. */
+static int own_variable(const struct build *build, int i)
+{
+    const struct model *model = build->graph->model;
+    const struct recorded *recorded = &model->recorded[i];
+    if (recorded->kind != RECORDED_PARAMETER && recorded->kind != RECORDED_PARAMETER_GRAD)
+        return -1;
+    const struct variable *parameter = &model->variables[recorded->index];
+    if (parameter->layer < build->first_layer || parameter->layer >= build->end_layer)
+        return -1;
+    return recorded->kind == RECORDED_PARAMETER ? recorded->index : parameter->gradient;
+}
+
+int record_variables(struct build *build, struct err *err)
+{
+    const struct model *model = build->graph->model;
+    int rc = 0;
+    build_at(build, -1, "variables");
+    for (int i = 0; rc == 0 && i < model->n_recorded; i++) {
+        int variable = own_variable(build, i);
+        if (variable < 0)
+            continue;
+        bool gradient = model->variables[variable].kind == VARIABLE_GRADIENT;
+        struct value *x = build_variable(build, variable, err);
+        if (x == NULL)
+            return err->code;
+        rc = record_one(build, i, x, gradient ? PHASE_WEIGHT_GRAD : PHASE_FORWARD,
+                        gradient && step_scales(&build->job->train), err);
+    }
     return rc;
 }

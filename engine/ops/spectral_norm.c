@@ -3,7 +3,8 @@
  *
  * The weight is W / σ, σ = uᵀ W v, W as a matrix of its first dimension's rows. A training forward
  * first makes one power iteration, from W alone: so every replica makes the same one, also where it
- * rests, and all have the controller's buffers. Gradients take u and v as constants.
+ * rests, and all have the controller's buffers; of several replicas on one device the first one.
+ * Gradients take u and v as constants.
  */
 #include "engine/ops/attr.h"
 #include "engine/ops/grad.h"
@@ -77,7 +78,7 @@ static int build_normed(struct build *build, const struct job_layer *layer, stru
     if (weights->parameter == NULL)
         return err->code;
     int rc = build_buffers(build, layer, &shape, &vectors, err);
-    if (rc == 0 && build_training(build))
+    if (rc == 0 && build_training(build) && !build_keeps_buffers(build))
         rc = iterate(build, weights->parameter, &vectors, err);
     return rc != 0 ? rc : normalise(build, weights->parameter, &vectors, &weights->weight, err);
 }

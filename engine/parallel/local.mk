@@ -17,6 +17,8 @@ engine_libengine_a_SOURCES += \
 	%D%/memory.h \
 	%D%/microbatch.c \
 	%D%/microbatch.h \
+	%D%/observed.c \
+	%D%/observed.h \
 	%D%/pipeline.c \
 	%D%/pipeline.h \
 	%D%/placement.c \

@@ -13,22 +13,21 @@ static int nomem(struct err *err)
     return err_set(err, ERR_NOMEM, "no memory for the stages");
 }
 
-static struct pipeline_graph *find(const struct pipeline *pipeline, int stage, int64_t rows,
-                                   bool training, enum step_part part)
+static struct pipeline_graph *find(const struct pipeline *pipeline, const struct pipeline_key *key)
 {
     for (size_t i = 0; i < pipeline->n_graphs; i++) {
         const struct graph_options *options = &pipeline->graphs[i].graph->options;
-        if (options->stage == stage && options->batch == rows && options->training == training &&
-            options->part == part)
+        if (options->stage == key->stage && options->batch == key->rows &&
+            options->training == key->training && options->part == key->part &&
+            options->keeps_buffers == key->keeps_buffers)
             return &pipeline->graphs[i];
     }
     return NULL;
 }
 
-size_t pipeline_graph(const struct pipeline *pipeline, int stage, int64_t rows, bool training,
-                      enum step_part part)
+size_t pipeline_graph(const struct pipeline *pipeline, const struct pipeline_key *key)
 {
-    const struct pipeline_graph *found = find(pipeline, stage, rows, training, part);
+    const struct pipeline_graph *found = find(pipeline, key);
     assert(found != NULL);
     return (size_t)(found - pipeline->graphs);
 }
@@ -71,27 +70,39 @@ struct microbatch_rows pipeline_worker_rows(const struct pipeline *pipeline, int
                             worker.part);
 }
 
-enum step_part pipeline_part(enum step_part batch, int microbatch)
+struct pipeline_key pipeline_key(const struct pipeline *pipeline, int64_t n, struct worker worker,
+                                 int microbatch, bool training, enum step_part part)
 {
-    return microbatch == 0 && !step_part_adds(batch) ? STEP_FIRST : STEP_MIDDLE;
+    struct pipeline_key key = {
+        .stage = worker.stage,
+        .rows = pipeline_worker_rows(pipeline, n, worker, microbatch).n,
+        .training = training,
+    };
+    if (!training)
+        return key;
+    key.part = microbatch == 0 && !step_part_adds(part) ? STEP_FIRST : STEP_MIDDLE;
+    key.keeps_buffers = microbatch >= pipeline_microbatches(pipeline, n, 0);
+    return key;
 }
 
-static int add_graph(struct pipeline *pipeline, int device, int64_t rows, bool training,
-                     enum step_part part, struct err *err)
+static int add_graph(struct pipeline *pipeline, int device, const struct pipeline_key *key,
+                     struct err *err)
 {
-    int stage = placement_worker(&pipeline->placement, device).stage;
-    struct pipeline_graph *known = find(pipeline, stage, rows, training, part);
+    struct pipeline_graph *known = find(pipeline, key);
     if (known == NULL) {
         const struct placement *placement = &pipeline->placement;
-        bool ends = training && step_part_ends(part);
+        bool ends = key->training && step_part_ends(key->part);
         struct graph_options options = {
-            .batch = rows,
-            .training = training,
-            .part = part,
-            .n_replicas = ends ? placement->n_pipelines * placement_workers(placement, stage) : 1,
+            .batch = key->rows,
+            .training = key->training,
+            .part = key->part,
+            .keeps_buffers = key->keeps_buffers,
+            .pieces = true,
+            .n_replicas =
+                ends ? placement->n_pipelines * placement_workers(placement, key->stage) : 1,
             .bucket_bytes = SHAPES_BUCKET_BYTES,
             .split = &placement->split,
-            .stage = stage,
+            .stage = key->stage,
         };
         struct pipeline_graph *graphs =
             arena_grow(pipeline->arena, pipeline->graphs, pipeline->n_graphs,
@@ -107,8 +118,8 @@ static int add_graph(struct pipeline *pipeline, int device, int64_t rows, bool t
         pipeline->n_graphs++;
     }
     known->devices |= UINT64_C(1) << device;
-    if (rows > pipeline->most_rows[device])
-        pipeline->most_rows[device] = rows;
+    if (key->rows > pipeline->most_rows[device])
+        pipeline->most_rows[device] = key->rows;
     return 0;
 }
 
@@ -133,30 +144,40 @@ static int add_table(struct pipeline *pipeline, int microbatches, bool training,
     return rc;
 }
 
-/* Without micro-batches there is the first one all the same, without rows. */
+/* Its own, and without rows those that only the first pipeline has. */
 static int add_microbatches(struct pipeline *pipeline, int device, int64_t n, bool training,
                             enum step_part part, struct err *err)
 {
     struct worker worker = placement_worker(&pipeline->placement, device);
     int m = pipeline_microbatches(pipeline, n, worker.pipeline);
+    int first = pipeline_microbatches(pipeline, n, 0);
     int rc = add_table(pipeline, m, training, err);
-    for (int i = 0; rc == 0 && i < (m > 0 ? m : 1); i++) {
-        int64_t rows = pipeline_worker_rows(pipeline, n, worker, i).n;
-        enum step_part micro = training ? pipeline_part(part, i) : STEP_WHOLE;
-        if (rows > 0 || micro == STEP_FIRST)
-            rc = add_graph(pipeline, device, rows, training, micro, err);
+    for (int i = 0; rc == 0 && (i < m || i < first); i++) {
+        struct pipeline_key key = pipeline_key(pipeline, n, worker, i, training, part);
+        if (key.rows > 0 || training)
+            rc = add_graph(pipeline, device, &key, err);
     }
     return rc;
+}
+
+static int add_end(struct pipeline *pipeline, int device, enum step_part part, struct err *err)
+{
+    struct pipeline_key key = {placement_worker(&pipeline->placement, device).stage, 0, true, part,
+                               false};
+    return add_graph(pipeline, device, &key, err);
 }
 
 static int add_batch(struct pipeline *pipeline, int64_t n, bool training, enum step_part part,
                      struct err *err)
 {
     int rc = 0;
+    bool ends = training && step_part_ends(part);
     for (int d = 0; rc == 0 && d < pipeline->config->n_devices; d++) {
         rc = add_microbatches(pipeline, d, n, training, part, err);
-        if (rc == 0 && training && step_part_ends(part))
-            rc = add_graph(pipeline, d, 0, true, STEP_END, err);
+        if (rc == 0 && ends && pipeline->config->model->n_recorded > 0)
+            rc = add_end(pipeline, d, STEP_RECORD, err);
+        if (rc == 0 && ends)
+            rc = add_end(pipeline, d, STEP_END, err);
     }
     return rc;
 }
@@ -253,12 +274,8 @@ static double device_flops(const struct pipeline *pipeline, int device,
     int m = pipeline_microbatches(pipeline, batch->n, worker.pipeline);
     double flops = 0;
     for (int i = 0; i < m; i++) {
-        int64_t rows = pipeline_worker_rows(pipeline, batch->n, worker, i).n;
-        enum step_part part = pipeline_part(batch->part, i);
-        if (rows == 0)
-            continue;
-        size_t graph = pipeline_graph(pipeline, worker.stage, rows, true, part);
-        flops += graph_flops(pipeline->graphs[graph].graph);
+        struct pipeline_key key = pipeline_key(pipeline, batch->n, worker, i, true, batch->part);
+        flops += graph_flops(pipeline->graphs[pipeline_graph(pipeline, &key)].graph);
     }
     return flops;
 }

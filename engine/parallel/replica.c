@@ -141,19 +141,18 @@ static const struct program *find_program(const struct replica *replica, const s
     return &replica->programs[shapes_find(replica->shapes, &chunk->key)];
 }
 
-const struct plan_buffer *replica_recorded(const struct replica *replica, const struct chunk *chunk)
+static int read_statistics(struct replica *replica, const struct plan *plan, void *const *base,
+                           struct observed *observed, struct err *err)
 {
-    return chunk->step.record ? find_program(replica, chunk)->plan->recorded : NULL;
-}
-
-static int read_statistics(struct replica *replica, const struct chunk *chunk, void *const *base,
-                           const struct replica_outputs *outputs, struct err *err)
-{
-    const struct plan_buffer *recorded = replica_recorded(replica, chunk);
-    int rc = 0, n = recorded != NULL ? replica->config->model->n_recorded : 0;
-    for (int i = 0; rc == 0 && i < n; i++)
-        rc = read_buffer(replica, base, &recorded[i], outputs->statistics[i],
-                         sizeof outputs->statistics[i], err);
+    double statistics[STATISTIC_COUNT];
+    int rc = 0, n = plan->recorded != NULL ? replica->config->model->n_recorded : 0;
+    for (int i = 0; rc == 0 && i < n; i++) {
+        if (plan->recorded[i].space == SPACE_NONE)
+            continue;
+        rc = read_buffer(replica, base, &plan->recorded[i], statistics, sizeof statistics, err);
+        if (rc == 0)
+            observed_add(observed, replica->rank, plan->graph, i, statistics);
+    }
     return rc;
 }
 
@@ -179,8 +178,8 @@ int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_
                        err);
     if (rc == 0 && !chunk->key.training)
         rc = read_outputs(replica, program->plan, base, chunk->batch.n, outputs, err);
-    if (rc == 0 && chunk->key.training)
-        rc = read_statistics(replica, chunk, base, outputs, err);
+    if (rc == 0 && chunk->step.record)
+        rc = read_statistics(replica, program->plan, base, outputs->observed, err);
     if (rc == 0)
         *ret_loss = loss;
     return rc;

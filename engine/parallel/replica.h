@@ -6,6 +6,7 @@
 #include "engine/exec/executor.h"
 #include "engine/parallel/host_room.h"
 #include "engine/parallel/memory.h"
+#include "engine/parallel/observed.h"
 #include "engine/parallel/shapes.h"
 
 struct program {
@@ -35,14 +36,11 @@ struct chunk {
 int replica_open(struct replica *replica, struct err *err);
 void replica_close(struct replica *replica); /* half-open and zeroed ones too */
 
-struct replica_outputs {                   /* where the host wants them */
-    struct host_samples samples;           /* an evaluation's */
-    double (*statistics)[STATISTIC_COUNT]; /* a training's, by model->recorded */
+struct replica_outputs {         /* where the host wants them */
+    struct host_samples samples; /* an evaluation's */
+    struct observed *observed;   /* a training's */
 };
 
-/* The plan's buffers of what is recorded in this chunk; NULL: nothing is. */
-const struct plan_buffer *replica_recorded(const struct replica *replica,
-                                           const struct chunk *chunk);
 /* One chunk: *ret_loss is the sum of its losses. */
 int replica_run(struct replica *replica, const struct chunk *chunk, double *ret_loss,
                 const struct replica_outputs *outputs, struct err *err);

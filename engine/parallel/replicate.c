@@ -31,8 +31,8 @@ struct part { /* of a batch: one device's, or a shard */
 
 struct driver { /* of a device */
     struct replica replica;
-    struct shard_sum shards; /* where the job has shards */
-    struct chunk update;     /* the same: what follows them */
+    struct shard_sum shards;            /* where the job has shards */
+    struct chunk begin, record, update; /* the same: what stands around them */
 };
 
 struct replicate {
@@ -44,15 +44,15 @@ struct replicate {
     struct comm *comm; /* NULL with one device and no shards */
     struct crew *crew;
     struct host_room room;
-    bool buffers_differ;                   /* between the replicas, since a training step */
-    double (*statistics)[STATISTIC_COUNT]; /* by device, then by model->recorded */
-    struct strategy_record *records;       /* the same, gathered */
-    int variable;                          /* that read and write are about */
+    struct observed observed;
+    bool buffers_differ; /* between the replicas, since a training step */
+    int variable;        /* that read and write are about */
     void *read_to;
     const void *write_from;
     struct part parts[LIMIT_DEVICES]; /* one a device, or the shards */
     int n_parts;
     enum step_part part; /* of the call in progress */
+    bool record;         /* its step is recorded */
     struct driver drivers[];
 };
 
@@ -122,24 +122,47 @@ static int run_parts_task(void *context, int rank, struct err *err)
     return rc;
 }
 
+static int run_around(struct replicate *replicate, int rank, const struct chunk *chunk,
+                      struct err *err)
+{
+    const struct replica_outputs outputs = {.observed = &replicate->observed};
+    return replica_run(&replicate->drivers[rank].replica, chunk, &(double){0}, &outputs, err);
+}
+
+/* Gradients are looked at as the device has made them. */
+static int record_shards(struct replicate *replicate, int rank, struct err *err)
+{
+    struct driver *driver = &replicate->drivers[rank];
+    shard_sum_swap(&driver->shards);
+    int rc = run_around(replicate, rank, &driver->record, err);
+    shard_sum_swap(&driver->shards);
+    return rc;
+}
+
 static int train_shards_task(void *context, int rank, struct err *err)
 {
     struct replicate *replicate = context;
     struct driver *driver = &replicate->drivers[rank];
     int n = replicate->config.n_devices, rc = 0;
+    int first = chunk_first(replicate->n_parts, n, rank);
     int end = chunk_first(replicate->n_parts, n, rank + 1);
-    for (int p = chunk_first(replicate->n_parts, n, rank); rc == 0 && p < end; p++) {
+    if (rank > 0)
+        rc = run_around(replicate, rank, &driver->begin, err);
+    for (int p = first; rc == 0 && p < end; p++) {
         bool last = p + 1 == end || replicate->parts[p + 1].chunk.batch.n == 0;
         rc = run_part(replicate, rank, p, err);
         if (rc == 0 && replicate->parts[p].chunk.batch.n > 0)
             shard_sum_add(&driver->shards, p, last);
     }
+    if (rc == 0 && replicate->record)
+        shard_sum_keep(&driver->shards, !step_part_adds(replicate->part));
     if (rc == 0)
         rc = shard_sum_finish(&driver->shards, replicate->comm, rank, replicate->part, err);
     if (rc != 0 || !step_part_ends(replicate->part))
         return rc;
-    const struct replica_outputs none = {0};
-    return replica_run(&driver->replica, &driver->update, &(double){0}, &none, err);
+    if (replicate->record && replicate->parts[first].chunk.batch.n > 0)
+        rc = record_shards(replicate, rank, err);
+    return rc != 0 ? rc : run_around(replicate, rank, &driver->update, err);
 }
 
 static int read_task(void *context, int rank, struct err *err)
@@ -170,12 +193,11 @@ static int open_host(struct replicate *replicate, struct err *err)
 {
     const struct strategy_config *config = &replicate->config;
     replicate->arena = arena_new();
-    size_t most_records = (size_t)(config->model->n_recorded * config->n_devices);
-    replicate->statistics = calloc(most_records + 1, sizeof *replicate->statistics);
-    replicate->records = calloc(most_records + 1, sizeof *replicate->records);
-    if (replicate->arena == NULL || replicate->statistics == NULL || replicate->records == NULL)
+    if (replicate->arena == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
     int rc = host_room_open(config, &replicate->room, err);
+    if (rc == 0)
+        rc = observed_open(config, &replicate->observed, err);
     if (rc == 0)
         rc = build_map(config, replicate->arena, &replicate->map, err);
     if (rc == 0)
@@ -203,8 +225,6 @@ static int start_crew(struct replicate *replicate, struct err *err)
             .shapes = &replicate->shapes,
             .map = &replicate->map,
         };
-        replicate->parts[r].outputs.statistics =
-            replicate->statistics + r * replicate->config.model->n_recorded;
         if (!has_shards(replicate) && replicate->comm != NULL)
             replicate->parts[r].chunk.collective = comm_collective(replicate->comm, r);
     }
@@ -223,8 +243,7 @@ static bool replicate_close(struct strategy *strategy)
     shapes_done(&replicate->shapes);
     arena_free(replicate->arena);
     host_room_done(&replicate->room);
-    free(replicate->statistics);
-    free(replicate->records);
+    observed_done(&replicate->observed);
     free(replicate);
     return true;
 }
@@ -261,22 +280,29 @@ static void scatter(struct replicate *replicate, const struct batch *batch, cons
     int64_t sizes[LIMIT_DEVICES], first = 0;
     chunk_sizes(batch->n, replicate->n_parts, sizes);
     replicate->part = step_part;
+    replicate->record = step->record && model->n_recorded > 0;
     for (int p = 0; p < replicate->n_parts; p++) {
         struct part *part = &replicate->parts[p];
         struct chunk *chunk = &part->chunk;
         chunk->key = shapes_key(config, p, sizes[p], training, step_part);
         chunk->step = *step;
         chunk->step.first_sample += first;
+        chunk->step.record &= step_part_ends(step_part);
         chunk->batch = rows_of(model, batch, first, sizes[p]);
-        part->outputs.samples = host_room_samples(&replicate->room, model, first);
+        part->outputs = (struct replica_outputs){host_room_samples(&replicate->room, model, first),
+                                                 &replicate->observed};
         first += sizes[p];
     }
-    for (int r = 0; r < config->n_devices; r++)
-        replicate->drivers[r].update = (struct chunk){
+    for (int r = 0; r < config->n_devices; r++) {
+        struct driver *driver = &replicate->drivers[r];
+        driver->begin = (struct chunk){.key = shapes_begin(), .step = *step};
+        driver->record = (struct chunk){.key = shapes_record(), .step = *step};
+        driver->update = (struct chunk){
             .key = shapes_update(config, r),
             .step = *step,
             .collective = replicate->comm != NULL ? comm_collective(replicate->comm, r) : NULL,
         };
+    }
 }
 
 static void gather_times(const struct replicate *replicate, struct strategy_result *result)
@@ -312,29 +338,13 @@ static void gather(const struct replicate *replicate, const struct step *step,
     result->n_records = 0;
 }
 
-/* Of each device that had a chunk; a job with shards has none. */
-static void gather_records(const struct replicate *replicate, struct strategy_result *result)
-{
-    result->records = replicate->records;
-    for (int i = 0; i < replicate->config.model->n_recorded; i++)
-        for (int r = 0; r < replicate->config.n_devices; r++) {
-            const struct part *part = &replicate->parts[r];
-            const struct plan_buffer *recorded =
-                replica_recorded(&replicate->drivers[r].replica, &part->chunk);
-            if (recorded == NULL || recorded[i].space == SPACE_NONE)
-                continue;
-            struct strategy_record *record = &replicate->records[result->n_records++];
-            *record = (struct strategy_record){.recorded = i, .device = r};
-            memcpy(record->statistics, part->outputs.statistics[i], sizeof record->statistics);
-        }
-}
-
 static int replicate_train(struct strategy *strategy, const struct batch *batch,
                            enum step_part part, const struct step *step,
                            struct strategy_result *ret_result, struct err *err)
 {
     struct replicate *replicate = (struct replicate *)strategy;
     scatter(replicate, batch, step, true, part);
+    observed_clear(&replicate->observed);
     int rc = longest_check(&replicate->config, batch, err);
     if (rc == 0)
         rc = on_devices(replicate, has_shards(replicate) ? train_shards_task : run_parts_task, err);
@@ -342,7 +352,7 @@ static int replicate_train(struct strategy *strategy, const struct batch *batch,
         return rc;
     replicate->buffers_differ = replicate->config.n_devices > 1;
     gather(replicate, step, ret_result);
-    gather_records(replicate, ret_result);
+    observed_show(&replicate->observed, ret_result);
     return 0;
 }
 

@@ -35,6 +35,17 @@ struct shape_key shapes_key(const struct strategy_config *config, int number, in
     return key;
 }
 
+/* As one that rests: what every replica does. */
+struct shape_key shapes_begin(void)
+{
+    return (struct shape_key){.training = true, .part = STEP_MIDDLE};
+}
+
+struct shape_key shapes_record(void)
+{
+    return (struct shape_key){.training = true, .part = STEP_RECORD};
+}
+
 /* All gradients are there and added: no all-reduce. */
 struct shape_key shapes_update(const struct strategy_config *config, int device)
 {
@@ -73,6 +84,7 @@ static int add_graph(const struct strategy_config *config, struct shapes *shapes
             .training = key->training,
             .part = key->part,
             .keeps_buffers = key->keeps_buffers,
+            .pieces = sharded(config),
             .n_replicas = sharded(config) ? 1 : config->n_devices,
             .optimizer_parts = shapes_optimizer_parts(config),
             .optimizer_part = key->owner,
@@ -103,6 +115,20 @@ static int check_single(const struct strategy_config *config, enum step_part par
     return rc;
 }
 
+/* What stands around a device's shards. */
+static int add_around(const struct strategy_config *config, struct shapes *shapes, int device,
+                      enum step_part part, struct err *err)
+{
+    const struct shape_key begin = shapes_begin(), record = shapes_record(),
+                           update = shapes_update(config, device);
+    int rc = device > 0 ? add_graph(config, shapes, device, &begin, err) : 0;
+    if (rc != 0 || !step_part_ends(part))
+        return rc;
+    if (config->model->n_recorded > 0)
+        rc = add_graph(config, shapes, device, &record, err);
+    return rc != 0 ? rc : add_graph(config, shapes, device, &update, err);
+}
+
 /* The chunks of one device. */
 static int add_chunks(const struct strategy_config *config, struct shapes *shapes, int device,
                       const int64_t *sizes, bool training, enum step_part part, struct err *err)
@@ -114,10 +140,8 @@ static int add_chunks(const struct strategy_config *config, struct shapes *shape
         if (sizes[c] > 0 || (training && !sharded(config)))
             rc = add_graph(config, shapes, device, &key, err);
     }
-    if (rc != 0 || !training || !sharded(config) || !step_part_ends(part))
-        return rc;
-    const struct shape_key update = shapes_update(config, device);
-    return add_graph(config, shapes, device, &update, err);
+    return rc == 0 && training && sharded(config) ? add_around(config, shapes, device, part, err)
+                                                  : rc;
 }
 
 static int add_batch(const struct strategy_config *config, struct shapes *shapes, int64_t batch,
@@ -134,8 +158,8 @@ static int add_batch(const struct strategy_config *config, struct shapes *shapes
 int shapes_build(const struct strategy_config *config, struct shapes *ret_shapes, struct err *err)
 {
     /* A batch has at most three kinds of chunk: whole, the shorter last one, none; of shards, the
-     * first also differs. */
-    size_t most = 5 * (config->n_train_batches + config->n_eval_batches);
+     * first also differs, and three graphs stand around them. */
+    size_t most = 7 * (config->n_train_batches + config->n_eval_batches);
     most *= (size_t)shapes_optimizer_parts(config);
     struct shapes shapes = {
         .list = calloc(most + 1, sizeof *shapes.list),

@@ -13,7 +13,8 @@ enum {
 
 /* What tells one graph of a job from another. */
 struct shape_key {
-    int64_t chunk; /* samples; 0: a replica that rests in training, or the update alone */
+    int64_t chunk; /* samples; 0: a replica that rests in training, or what begins or ends a step
+                      that is cut in shards */
     bool training;
     enum step_part part;
     bool keeps_buffers;
@@ -36,7 +37,11 @@ int shapes_chunks(const struct strategy_config *config);
 /* Of a chunk of `n` samples, the one with this number. */
 struct shape_key shapes_key(const struct strategy_config *config, int number, int64_t n,
                             bool training, enum step_part part);
-/* What a device runs after the last chunk of a step that is cut in shards. */
+/* Of a batch that is cut in shards: what a device that has not the first one runs ahead of its own,
+ * so that its buffers move as the first shard's (spectral_norm.c); behind the last one of a step,
+ * where something is recorded; then the update. */
+struct shape_key shapes_begin(void);
+struct shape_key shapes_record(void);
 struct shape_key shapes_update(const struct strategy_config *config, int device);
 /* In how many parts devices share the optimizer's state; 1: each has all of it. */
 int shapes_optimizer_parts(const struct strategy_config *config);

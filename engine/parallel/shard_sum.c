@@ -36,13 +36,22 @@ static size_t slots_on(const struct strategy_config *config, int device)
                     chunk_first(shards, config->n_devices, device + 1));
 }
 
+static bool records_gradients(const struct model *model)
+{
+    for (int i = 0; i < model->n_recorded; i++)
+        if (model->recorded[i].kind == RECORDED_PARAMETER_GRAD)
+            return true;
+    return false;
+}
+
 size_t shard_sum_bytes(const struct strategy_config *config, const struct variable_map *map,
                        int device)
 {
     const struct job *job = config->model->job;
     if (job->parallel.shards == 0 || config->n_train_batches == 0)
         return 0;
-    size_t runs = slots_on(config, device) + (job->train.accumulate > 1);
+    size_t runs =
+        slots_on(config, device) + (job->train.accumulate > 1) + records_gradients(config->model);
     return runs * flat_count(config->model, map) * sizeof(float);
 }
 
@@ -59,9 +68,16 @@ int shard_sum_open(struct shard_sum *sum, const struct strategy_config *config,
     sum->gradients = (float *)((char *)variables + map->offset[model->first_gradient]);
     int rc = memory_alloc(config->backend, opened, config->devices[device].name, bytes,
                           "shards' gradients", &sum->slots, err);
-    if (rc == 0 && model->job->train.accumulate > 1)
-        sum->accumulated = (float *)sum->slots.at + slots_on(config, device) * sum->count;
-    return rc;
+    if (rc != 0)
+        return rc;
+    float *next = (float *)sum->slots.at + slots_on(config, device) * sum->count;
+    if (model->job->train.accumulate > 1) {
+        sum->accumulated = next;
+        next += sum->count;
+    }
+    if (records_gradients(model))
+        sum->own = next;
+    return 0;
 }
 
 void shard_sum_close(struct shard_sum *sum, const struct backend *backend, struct device *opened)
@@ -86,6 +102,25 @@ void shard_sum_add(struct shard_sum *sum, int shard, bool last)
     assert((size_t)n < sizeof sum->terms / sizeof sum->terms[0]);
     sum->terms[n] = next;
     sum->n_terms = n + 1;
+}
+
+void shard_sum_keep(struct shard_sum *sum, bool first)
+{
+    if (sum->own == NULL)
+        return;
+    if (first)
+        memset(sum->own, 0, sum->count * sizeof *sum->own);
+    for (int i = 0; i < sum->n_terms; i++)
+        tree_add(sum->own, sum->terms[i].data, sum->count);
+}
+
+void shard_sum_swap(struct shard_sum *sum)
+{
+    for (size_t i = 0; sum->own != NULL && i < sum->count; i++) {
+        float own = sum->own[i];
+        sum->own[i] = sum->gradients[i];
+        sum->gradients[i] = own;
+    }
 }
 
 int shard_sum_finish(struct shard_sum *sum, struct comm *comm, int device, enum step_part part,

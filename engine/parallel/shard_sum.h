@@ -16,6 +16,7 @@ struct shard_sum {
     struct memory slots;
     float *gradients;   /* all variables of gradients, as one run */
     float *accumulated; /* over a window's batches; NULL: none are */
+    float *own;         /* this device's part of the window so far; NULL: nobody looks at it */
     size_t count;       /* of floats in the run, and in a slot */
     struct term terms[TREE_MAX_DEPTH * 2];
     int n_terms;
@@ -32,6 +33,12 @@ void shard_sum_close(struct shard_sum *sum, const struct backend *backend, struc
 
 /* Takes the gradients of the next shard; `last`: no shard of this batch follows here. */
 void shard_sum_add(struct shard_sum *sum, int shard, bool last);
+/* Ahead of shard_sum_finish: this batch's part is added to the device's own. `first`: of a window.
+ */
+void shard_sum_keep(struct shard_sum *sum, bool first);
+/* The device's own part is where its gradients were, and they are where it was; called again, all
+ * is back. Both are there: something is recorded of gradients. */
+void shard_sum_swap(struct shard_sum *sum);
 /* Every device's gradients become those of all shards, and of the window's batches before where
  * this one ends it. Blocks, fails as comm_sum. */
 int shard_sum_finish(struct shard_sum *sum, struct comm *comm, int device, enum step_part part,

@@ -87,6 +87,8 @@ static int open_host(struct stages *stages, struct err *err)
     if (rc == 0)
         rc = host_room_open(config, &stages->room, err);
     if (rc == 0)
+        rc = observed_open(config, &stages->observed, err);
+    if (rc == 0)
         rc = progress_new(stages_counters(config->n_devices), &stages->progress, err);
     if (rc == 0 && placement->split.n_stages > 1)
         rc = comm_new(config->n_devices, &stages->all, err);
@@ -135,6 +137,7 @@ static bool stages_close(struct strategy *strategy)
     progress_free(stages->progress);
     pipeline_done(&stages->pipeline);
     host_room_done(&stages->room);
+    observed_done(&stages->observed);
     free(stages);
     return true;
 }
@@ -178,6 +181,7 @@ static int run_batch(struct stages *stages, const struct batch *batch, bool trai
     stages->training = training;
     stages->part = part;
     stages->step = *step;
+    stages->step.record &= step_part_ends(part) && stages->config.model->n_recorded > 0;
     progress_reset(stages->progress);
     return on_devices(stages, stages_run, err);
 }
@@ -225,11 +229,13 @@ static int stages_train(struct strategy *strategy, const struct batch *batch, en
                         struct err *err)
 {
     struct stages *stages = (struct stages *)strategy;
+    observed_clear(&stages->observed);
     int rc = run_batch(stages, batch, true, part, step, err);
     if (rc != 0)
         return rc;
     stages->buffers_differ = true;
     gather(stages, ret_result);
+    observed_show(&stages->observed, ret_result);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "engine/comm/comm.h"
 #include "engine/parallel/crew.h"
 #include "engine/parallel/host_room.h"
+#include "engine/parallel/observed.h"
 #include "engine/parallel/progress.h"
 #include "engine/parallel/station.h"
 #include "engine/parallel/strategy_def.h"
@@ -37,6 +38,7 @@ struct stages {
     struct comm *replicas[LIMIT_DEVICES]; /* by stage; NULL: it has one device */
     struct crew *crew;
     struct host_room room;
+    struct observed observed;
     bool buffers_differ; /* between devices of a stage, since a training step */
     int variable;        /* that read and write are about */
     void *read_to;

@@ -93,21 +93,14 @@ static struct microbatch_rows rows_at(const struct runner *runner, int i)
     return pipeline_worker_rows(&stages->pipeline, stages->batch.n, runner->station.worker, i);
 }
 
-static const struct station_program *program_for(const struct runner *runner, int64_t rows,
-                                                 enum step_part part)
-{
-    const struct stages *stages = runner->stages;
-    size_t i = pipeline_graph(&stages->pipeline, runner->station.worker.stage, rows,
-                              stages->training, part);
-    return &runner->station.programs[i];
-}
-
-/* Of micro-batch i, which has rows here. */
+/* Of micro-batch i. */
 static const struct station_program *program_at(const struct runner *runner, int i)
 {
     const struct stages *stages = runner->stages;
-    return program_for(runner, rows_at(runner, i).n,
-                       stages->training ? pipeline_part(stages->part, i) : STEP_WHOLE);
+    struct pipeline_key key =
+        pipeline_key(&stages->pipeline, stages->batch.n, runner->station.worker, i,
+                     stages->training, stages->part);
+    return &runner->station.programs[pipeline_graph(&stages->pipeline, &key)];
 }
 
 /* The device of the same pipeline that has this part of a stage. */
@@ -249,15 +242,66 @@ static int read_results(struct runner *runner, int i, struct err *err)
     return rc;
 }
 
+/* What is recorded of a plan that is not cut, or was made in this section. */
+static int read_observed(struct runner *runner, const struct plan *plan, enum section section,
+                         int i, struct err *err)
+{
+    static const enum section made_in[] = {[RECORDED_OUTPUT] = SECTION_FORWARD,
+                                           [RECORDED_OUTPUT_GRAD] = SECTION_BACKWARD,
+                                           [RECORDED_PARAMETER] = SECTION_FORWARD,
+                                           [RECORDED_PARAMETER_GRAD] = SECTION_FORWARD};
+    struct stages *stages = runner->stages;
+    const struct model *model = stages->config.model;
+    double statistics[STATISTIC_COUNT];
+    int rc = 0, n = stages->step.record && plan->recorded != NULL ? model->n_recorded : 0;
+    for (int k = 0; rc == 0 && k < n; k++) {
+        if (plan->recorded[k].space == SPACE_NONE || made_in[model->recorded[k].kind] != section)
+            continue;
+        rc = read_buffer(runner, &plan->recorded[k], i, statistics, sizeof statistics, err);
+        if (rc == 0)
+            observed_add(&stages->observed, runner->station.device_index, plan->graph, k,
+                         statistics);
+    }
+    return rc;
+}
+
 static int run_section(struct runner *runner, enum section section, int i, struct err *err)
 {
     struct step step = runner->stages->step;
     struct run run = {.step = &step};
     step.first_sample += rows_at(runner, i).first;
+    const struct station_program *program = program_at(runner, i);
     double begun = clock_seconds();
-    int rc = station_run_section(&runner->station, program_at(runner, i), section, i, &run, err);
+    int rc = station_run_section(&runner->station, program, section, i, &run, err);
     runner->times.sections[section] += clock_seconds() - begun;
-    return rc;
+    return rc != 0 ? rc : read_observed(runner, program->plan, section, i, err);
+}
+
+/* A graph without rows. */
+static int run_whole(struct runner *runner, const struct station_program *program, struct err *err)
+{
+    struct stages *stages = runner->stages;
+    struct run run = {
+        .step = &stages->step,
+        .collective = runner->replicas,
+        .stages = stages->all != NULL ? &runner->sum.collective : NULL,
+    };
+    int rc = station_run(&runner->station, program, &run, err);
+    return rc != 0 ? rc : read_observed(runner, program->plan, SECTION_FORWARD, 0, err);
+}
+
+/* Micro-batch i, of which this worker has no rows: what is left of it. */
+static int run_rest(struct runner *runner, int i, struct err *err)
+{
+    return runner->stages->training ? run_whole(runner, program_at(runner, i), err) : 0;
+}
+
+/* What ends a window. */
+static int run_end(struct runner *runner, enum step_part part, struct err *err)
+{
+    struct pipeline_key key = {runner->station.worker.stage, 0, true, part, false};
+    size_t i = pipeline_graph(&runner->stages->pipeline, &key);
+    return run_whole(runner, &runner->station.programs[i], err);
 }
 
 /* A forward or backward section with what flows to and from it. */
@@ -277,6 +321,8 @@ static int run_flow(struct runner *runner, enum section flow, int i, struct err 
         rc = wait_for_outbox(runner, flow, i, err);
     if (any && rc == 0)
         rc = run_section(runner, flow, i, err);
+    if (!any && flow == SECTION_FORWARD)
+        rc = run_rest(runner, i, err);
     if (any && rc == 0 && flow == SECTION_FORWARD)
         rc = read_results(runner, i, err);
     if (rc == 0)
@@ -293,29 +339,29 @@ static int run_entry(struct runner *runner, const struct timetable_entry *entry,
                : run_section(runner, SECTION_WEIGHTS, entry->microbatch, err);
 }
 
-/* A graph without rows: what begins or ends a window. */
-static int run_whole(struct runner *runner, enum step_part part, struct err *err)
+static int run_list(struct runner *runner, int microbatches, struct err *err)
 {
-    struct stages *stages = runner->stages;
-    struct run run = {
-        .step = &stages->step,
-        .collective = runner->replicas,
-        .stages = stages->all != NULL ? &runner->sum.collective : NULL,
-    };
-    return station_run(&runner->station, program_for(runner, 0, part), &run, err);
-}
-
-static int run_list(struct runner *runner, struct err *err)
-{
-    struct stages *stages = runner->stages;
-    struct worker worker = runner->station.worker;
-    int m = pipeline_microbatches(&stages->pipeline, stages->batch.n, worker.pipeline), rc = 0;
-    if (m == 0)
+    const struct stages *stages = runner->stages;
+    int stage = runner->station.worker.stage, rc = 0;
+    if (microbatches == 0)
         return 0;
     const struct timetable_stage *list =
-        &pipeline_timetable(&stages->pipeline, m, stages->training)->stages[worker.stage];
+        &pipeline_timetable(&stages->pipeline, microbatches, stages->training)->stages[stage];
     for (size_t k = 0; rc == 0 && k < list->n; k++)
         rc = run_entry(runner, &list->entries[k], err);
+    return rc;
+}
+
+/* All micro-batches, then those that only the first pipeline has. */
+static int run_microbatches(struct runner *runner, struct err *err)
+{
+    const struct stages *stages = runner->stages;
+    int64_t n = stages->batch.n;
+    int own = pipeline_microbatches(&stages->pipeline, n, runner->station.worker.pipeline);
+    int first = pipeline_microbatches(&stages->pipeline, n, 0);
+    int rc = run_list(runner, own, err);
+    for (int i = own; rc == 0 && i < first; i++)
+        rc = run_rest(runner, i, err);
     return rc;
 }
 
@@ -332,19 +378,16 @@ int stages_run(void *context, int device, struct err *err)
 {
     struct stages *stages = context;
     struct runner *runner = &stages->runners[device];
-    int rc = 0;
     runner->loss_sum = 0;
     runner->times = (struct strategy_times){0};
-    if (stages->training && pipeline_part(stages->part, 0) == STEP_FIRST &&
-        rows_at(runner, 0).n == 0)
-        rc = run_whole(runner, STEP_FIRST, err);
-    if (rc == 0)
-        rc = run_list(runner, err);
+    int rc = run_microbatches(runner, err);
+    if (rc == 0 && stages->step.record && rows_at(runner, 0).n > 0)
+        rc = run_end(runner, STEP_RECORD, err);
     if (rc != 0)
         return rc;
     progress_count(stages->progress, counter_done(device));
     if (!stages->training || !step_part_ends(stages->part))
         return 0;
     rc = wait_for_all(runner, err);
-    return rc != 0 ? rc : run_whole(runner, STEP_END, err);
+    return rc != 0 ? rc : run_end(runner, STEP_END, err);
 }

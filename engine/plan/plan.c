@@ -379,8 +379,11 @@ static int keep_recorded(struct planner *planner, struct err *err)
         return nomem(err);
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = keep(planner, plan->graph->recorded[i], &plan->recorded[i], err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    for (size_t i = 0; rc == 0 && i < n; i++) {
         read_now(planner, &plan->recorded[i]);
+        if (plan->recorded[i].space == SPACE_ARENA)
+            planner->pieces[plan->recorded[i].offset].slot = planner->cut != CUT_NONE;
+    }
     return rc;
 }
 

@@ -83,7 +83,8 @@ struct plan {
     struct plan_buffer loss, output,
         prediction; /* plain layouts; SPACE_NONE where the graph has none. To be read before
                        another section runs in the same arena */
-    struct plan_buffer *recorded; /* the same by graph->recorded; NULL as that is */
+    struct plan_buffer *recorded; /* by graph->recorded, NULL as that is; where the plan is cut, in
+                                     the slot, from the end of the section that makes it */
     struct plan_buffer data[MODEL_MAX_INPUTS], target; /* where they are read, plain: their own
                        space, or the slot where the plan is cut; SPACE_NONE: nothing reads them */
     struct plan_carried *received, *sent;              /* as the graph's */

@@ -1,5 +1,6 @@
 /* check_spectral.c: spectral_norm: its nodes and variables; one power iteration a batch, whatever
- * the devices and the memory. (The numbers: tests/golden, "spectral".) */
+ * the devices and the memory. (The numbers: tests/golden, "spectral"; stages and shards:
+ * check_pieces.c.) */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,24 +218,6 @@ START_TEST(a_frozen_layer_still_iterates)
 }
 END_TEST
 
-/* Each shard would iterate. */
-START_TEST(shards_are_refused_by_name)
-{
-    static const char text[] =
-        "{\"version\": 1, \"model\": {\"input\": {\"shape\": [5]}, \"layers\": [{\"type\": "
-        "\"Linear\", \"out_features\": 3, \"spectral_norm\": true}]}, \"data\": {\"train\": "
-        "{\"format\": \"random\", \"samples\": 4}}, \"loss\": {\"type\": \"MSELoss\"}, "
-        "\"optimizer\": {\"type\": \"SGD\", \"lr\": 1}, \"train\": {\"epochs\": 1, "
-        "\"batch_size\": 4}, \"parallel\": {\"mode\": \"replicate\", \"devices\": 2, "
-        "\"shards\": 2}}";
-    struct err err = ERR_INIT;
-    struct job *job = NULL;
-    ck_assert_int_eq(job_parse(text, strlen(text), &job, &err), ERR_JOB_UNSUPPORTED);
-    ck_assert_str_eq(err.path, "/model/layers/0/spectral_norm");
-    ck_assert_str_eq(err.message, "spectral norms with shards are not in this version");
-}
-END_TEST
-
 int main(void)
 {
     checks_scratch(); /* one for all of the forked tests */
@@ -249,7 +232,6 @@ int main(void)
     tcase_add_test(tcase, validations_and_resumes_change_no_bit);
     tcase_add_test(tcase, each_accumulated_batch_iterates);
     tcase_add_test(tcase, a_frozen_layer_still_iterates);
-    tcase_add_test(tcase, shards_are_refused_by_name);
     int status = checks_run(suite);
     checks_scratch_remove();
     return status;

@@ -237,6 +237,13 @@ TESTS += tests/engine/check_record
 tests_engine_check_record_SOURCES = tests/engine/check_record.c tests/engine/run_job.c tests/engine/run_job.h
 tests_engine_check_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_record_LDADD = $(ENGINE_TEST_LIBS)
+
+check_PROGRAMS += tests/engine/check_pieces
+TESTS += tests/engine/check_pieces
+tests_engine_check_pieces_SOURCES = tests/engine/check_pieces.c tests/engine/idx_files.c \
+	tests/engine/idx_files.h tests/engine/run_job.c tests/engine/run_job.h
+tests_engine_check_pieces_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_pieces_LDADD = $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_spectral
 TESTS += tests/engine/check_spectral
 tests_engine_check_spectral_SOURCES = tests/engine/check_spectral.c tests/engine/models.c tests/engine/models.h tests/engine/run_job.c tests/engine/run_job.h

@@ -100,31 +100,6 @@ START_TEST(devices_take_the_place_of_stages_own)
 }
 END_TEST
 
-/* What runs on replicas, in stages. */
-static const struct {
-    const char *path, *value, *parallel;
-} unsupported[] = {
-    {"/train/record", "[\"fc.weight\"]", split_stages},
-    {"/model/layers/0/spectral_norm", "true", split_stages},
-    {"/model/layers/0/spectral_norm", "true", named_stages},
-};
-
-START_TEST(what_stages_do_not_do_is_refused_by_name)
-{
-    json_t *with = patched(jobs_digits, unsupported[_i].path, unsupported[_i].value);
-    char *text = json_dumps(with, 0);
-    json_t *root = patched(text, "/parallel", unsupported[_i].parallel);
-    struct job *job = NULL;
-    struct err err = ERR_INIT;
-    ck_assert_int_eq(job_from_json(root, &job, &err), ERR_JOB_UNSUPPORTED);
-    ck_assert_str_eq(err.path, unsupported[_i].path);
-    ck_assert_ptr_nonnull(strstr(err.message, "stages"));
-    free(text);
-    json_decref(with);
-    json_decref(root);
-}
-END_TEST
-
 /* Parsing the dump gives an equal job: its own dump is the same. */
 START_TEST(stages_are_dumped)
 {
@@ -150,7 +125,6 @@ int main(void)
     tcase_add_test(tcase, stages_with_devices);
     tcase_add_test(tcase, balance_finds_the_split);
     tcase_add_test(tcase, devices_take_the_place_of_stages_own);
-    tcase_add_loop_test(tcase, what_stages_do_not_do_is_refused_by_name, 0, 3);
     tcase_add_loop_test(tcase, stages_are_dumped, 0, 2);
     return checks_run(suite);
 }
