@@ -187,14 +187,14 @@ static void measure_stages(struct bench *bench, struct way *single)
 
 static void show_ways(const struct bench *bench)
 {
-    printf("\n%-28s %6s %9s %9s %9s %7s\n", "way", "steps", "seconds", "plan GiB", "peak GiB",
+    printf("\n%-28s %6s %9s %9s %9s %9s\n", "way", "steps", "seconds", "plan MiB", "peak MiB",
            "more");
     for (size_t i = 0; i < bench->n_ways; i++) {
         const struct way *way = bench->ways[i];
         double planned = (double)way->plan_bytes, peak = (double)way->peak_bytes;
         if (way->n_steps > 0)
-            printf("%-28s %6d %9.3f %9.3f %9.3f %6.1f%%\n", way->name, way->n_steps,
-                   median(way->seconds, way->n_steps), planned / 0x1p30, peak / 0x1p30,
+            printf("%-28s %6d %9.3f %9.0f %9.0f %8.1f%%\n", way->name, way->n_steps,
+                   median(way->seconds, way->n_steps), planned / 0x1p20, peak / 0x1p20,
                    100 * (peak / planned - 1));
     }
     printf("\n%-28s %-7s %8s %8s %8s %8s %8s\n", "% of a step", "device", "forward", "backward",

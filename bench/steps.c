@@ -72,11 +72,13 @@ static int save(const struct measuring *measuring, const char *folder, struct er
 static int run_steps(struct measuring *measuring, long n, struct err *err)
 {
     double *seconds = calloc(2 * (size_t)n, sizeof *seconds), *losses = seconds + n;
+    struct strategy_result result = {0};
     int rc = seconds != NULL ? 0 : err_set(err, ERR_NOMEM, "out of memory");
     for (long i = 0; rc == 0 && i < n; i++) {
         double begun = clock_seconds();
-        rc = measure_step(measuring, &losses[i], err);
+        rc = measure_step(measuring, &result, err);
         seconds[i] = clock_seconds() - begun;
+        losses[i] = result.loss;
     }
     for (int list = 0; rc == 0 && list < 2; list++) {
         printf(list == 0 ? "{\"seconds\": [" : ", \"losses\": [");

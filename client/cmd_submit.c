@@ -11,6 +11,7 @@
 
 #include "client/ctl.h"
 #include "client/follow.h"
+#include "client/submit.h"
 
 enum { RETRIES = 20, RETRY_MS = 250, KEY_BYTES = 16 };
 
@@ -42,24 +43,35 @@ static int send_job(struct ctl *ctl, const char *cwd, const char *key, json_t **
     }
 }
 
-int cmd_submit(struct ctl *ctl, struct err *err)
+int submit_document(struct ctl *ctl, json_t **ret_result, struct err *err)
 {
     char cwd[PATH_MAX], key[2 * KEY_BYTES + 1];
-    json_t *result = NULL;
-    int rc = document_read(ctl->args.words[0], &ctl->document, err);
-    if (rc == 0 && getcwd(cwd, sizeof cwd) == NULL)
-        rc = err_errno(err, errno, "cannot tell the current directory");
-    if (rc == 0)
-        rc = make_key(key, err);
+    json_t *result;
+    if (getcwd(cwd, sizeof cwd) == NULL)
+        return err_errno(err, errno, "cannot tell the current directory");
+    int rc = make_key(key, err);
     if (rc == 0)
         rc = send_job(ctl, cwd, key, &result, err);
     if (rc < 0)
         return rc;
+    if (!json_is_integer(json_object_get(result, "id"))) {
+        json_decref(result);
+        return err_set(err, ERR_PARSE, "traind's answer has no job id");
+    }
+    *ret_result = result;
+    return 0;
+}
+
+int cmd_submit(struct ctl *ctl, struct err *err)
+{
+    json_t *result;
+    int rc = document_read(ctl->args.words[0], &ctl->document, err);
+    if (rc == 0)
+        rc = submit_document(ctl, &result, err);
+    if (rc < 0)
+        return rc;
     json_t *id = json_object_get(result, "id");
-    if (!json_is_integer(id))
-        rc = err_set(err, ERR_PARSE, "traind's answer has no job id");
-    else
-        rc = ctl_print_json(args_has(&ctl->args, OPT_JSON) ? result : id, err);
+    rc = ctl_print_json(args_has(&ctl->args, OPT_JSON) ? result : id, err);
     if (rc == 0 && args_has(&ctl->args, OPT_WATCH))
         rc = follow_jobs(ctl, json_pack("{s:[O]}", "ids", id), err);
     json_decref(result);

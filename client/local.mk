@@ -28,6 +28,7 @@ client_libclient_a_SOURCES = \
 	client/metrics.c client/metrics.h \
 	client/plan.c client/plan.h \
 	client/plan_profile.c client/plan_profile.h \
+	client/submit.h \
 	client/record.c client/record.h \
 	client/render/bar.c client/render/bar.h \
 	client/render/canvas.h \

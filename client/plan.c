@@ -3,8 +3,7 @@
 
 #include "client/worker.h"
 
-static int call(struct ctl *ctl, const char *command, const char *file, json_t **ret_result,
-                struct err *err)
+int plan_make(struct ctl *ctl, const char *file, json_t **ret_plan, struct err *err)
 {
     static const struct {
         enum option_id id;
@@ -13,7 +12,7 @@ static int call(struct ctl *ctl, const char *command, const char *file, json_t *
                    {OPT_CPU_DEVICES, "--cpu-devices"},
                    {OPT_PROFILE, "--profile"},
                    {OPT_TRACE, "--trace"}};
-    const char *words[9] = {command, "-"};
+    const char *words[9] = {"plan", "-"};
     size_t n = 2;
     struct document *document = &ctl->document;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -23,17 +22,7 @@ static int call(struct ctl *ctl, const char *command, const char *file, json_t *
                 words[n++] = ctl->args.values[options[i].id];
         }
     int rc = document_read(file, document, err);
-    return rc < 0 ? rc : worker_call(words, n, document->text, document->size, ret_result, err);
-}
-
-int plan_make(struct ctl *ctl, const char *file, json_t **ret_plan, struct err *err)
-{
-    return call(ctl, "plan", file, ret_plan, err);
-}
-
-int plan_tune(struct ctl *ctl, const char *file, json_t **ret_tuning, struct err *err)
-{
-    return call(ctl, "tune", file, ret_tuning, err);
+    return rc < 0 ? rc : worker_call(words, n, document->text, document->size, ret_plan, err);
 }
 
 void plan_add_shape(struct text *text, const json_t *shape)

@@ -8,9 +8,6 @@
  * Errors: document_read's, worker_call's. */
 int plan_make(struct ctl *ctl, const char *file, json_t **ret_plan, struct err *err);
 
-/* The same for its measured times: runs for a while. */
-int plan_tune(struct ctl *ctl, const char *file, json_t **ret_tuning, struct err *err);
-
 /* "[32, 8, 8]" */
 void plan_add_shape(struct text *text, const json_t *shape);
 

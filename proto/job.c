@@ -387,6 +387,11 @@ int job_parse(const char *text, size_t size, struct job **ret_job, struct err *e
     return rc;
 }
 
+bool job_trains(const struct job *job)
+{
+    return job->train.mode == MODE_TRAIN || job->train.mode == MODE_TUNE;
+}
+
 void job_free(struct job *job)
 {
     if (job == NULL)

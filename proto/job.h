@@ -58,6 +58,8 @@ void job_free(struct job *job);
  * again gives an equal job. */
 json_t *job_dump(const struct job *job);
 
+/* Whether it makes steps of training: to learn, or to see how long they take. */
+bool job_trains(const struct job *job);
 /* Whether a job of mode "stages" can run on `n` devices; any other can. Errors: ERR_JOB_INVALID. */
 int job_check_devices(const struct job *job, size_t n, struct err *err);
 /* Puts `n` named devices in place of the document's, in the order of its stages where these name

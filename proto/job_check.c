@@ -294,11 +294,17 @@ static int check_mode(const struct job *job, struct err *err)
 {
     const struct job_train *train = &job->train;
     bool epochs = train->epochs > 0, max_steps = train->max_steps > 0;
-    if (train->mode != MODE_TRAIN && job->model.init.weights == NULL)
+    if (!job_trains(job) && job->model.init.weights == NULL)
         return err_at(err, ERR_JOB_INVALID, "/model/init",
                       "this mode measures given weights: \"init\" needs \"weights\"");
-    if (train->mode != MODE_TRAIN)
+    if (!job_trains(job))
         return 0;
+    if (train->mode == MODE_TUNE && job->parallel.mode != PARALLEL_STAGES)
+        return err_at(err, ERR_JOB_INVALID, "/parallel/mode",
+                      "only a job of mode \"stages\" has something to tune");
+    if (train->mode == MODE_TUNE && train->accumulate > 1)
+        return err_at(err, ERR_JOB_UNSUPPORTED, "/train/accumulate",
+                      "tuning steps of several batches is not in this version: allowed is 1");
     if (job->loss.reduction == REDUCTION_NONE)
         return err_at(err, ERR_JOB_INVALID, "/loss/reduction",
                       "training needs one loss: \"mean\" or \"sum\"; \"none\" is for the modes "

@@ -67,10 +67,10 @@ struct job_segments { /* of layers, for activation checkpointing */
 enum precision { PRECISION_FP32, PRECISION_BF16 };
 enum accumulate_reduction { ACCUMULATE_MEAN, ACCUMULATE_SUM };
 
-enum train_mode { MODE_TRAIN, MODE_EVALUATE, MODE_PREDICT };
+enum train_mode { MODE_TRAIN, MODE_EVALUATE, MODE_PREDICT, MODE_TUNE };
 
 struct job_train {
-    enum train_mode mode;      /* but for training: batch_size and trace alone have an effect */
+    enum train_mode mode; /* of evaluate and predict batch_size and trace alone have an effect */
     int64_t epochs, max_steps; /* exactly one is > 0 */
     int64_t batch_size;        /* over all devices */
     int64_t seed;

@@ -101,7 +101,7 @@ int record_find(struct build *build, struct err *err)
     const struct job_train *train = &build->job->train;
     struct model *model = build->found;
     struct candidates candidates;
-    if (train->n_record == 0 || train->mode != MODE_TRAIN)
+    if (train->n_record == 0 || !job_trains(build->job))
         return 0;
     model->recorded = arena_array(model->arena, train->n_record, sizeof *model->recorded);
     if (model->recorded == NULL)

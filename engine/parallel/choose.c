@@ -36,7 +36,7 @@ static int nomem(struct err *err)
 
 static bool trains(const struct search *search)
 {
-    return search->job->train.mode == MODE_TRAIN;
+    return job_trains(search->job);
 }
 
 static struct microbatch_rule rule_of(const struct search *search, int64_t microbatches)

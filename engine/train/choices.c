@@ -108,7 +108,7 @@ int choices_settle(const struct trainer_config *config, struct job *job, int64_t
     int rc = 0;
     if (!parallel->split_chosen && !parallel->microbatches_chosen)
         return 0;
-    if (job->train.mode != MODE_TRAIN)
+    if (!job_trains(job))
         return 0;
     if (job->checkpoint.resume)
         rc = checkpoint_choices(config->output, &kept, err);

@@ -38,6 +38,8 @@ engine_libengine_a_SOURCES += \
 	%D%/trainer.c \
 	%D%/trainer.h \
 	%D%/trainer_plan.c \
+	%D%/tune.c \
+	%D%/tune.h \
 	%D%/weights.c \
 	%D%/weights.h \
 	%D%/weights_file.c \

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "engine/base/clock.h"
 #include "engine/graph/graph.h"
 #include "engine/train/init.h"
 #include "engine/train/prepare.h"
@@ -85,47 +84,18 @@ void measure_close(struct measuring *measuring)
     free(measuring);
 }
 
-int measure_step(struct measuring *measuring, double *ret_loss, struct err *err)
+int measure_step(struct measuring *measuring, struct strategy_result *ret_result, struct err *err)
 {
-    struct strategy_result result;
     if (*measuring->config->stop != 0)
         return err_set(err, ERR_CANCELLED, "stopped on request");
     int rc = strategy_train(measuring->strategy, &measuring->batch.batch, STEP_WHOLE,
-                            &measuring->step, &result, err);
-    if (rc != 0)
-        return rc;
+                            &measuring->step, ret_result, err);
     measuring->step.number++;
-    *ret_loss = result.loss;
-    return 0;
+    return rc;
 }
 
 struct measured measure_what(const struct measuring *measuring)
 {
     return (struct measured){measuring->prepared.model, measuring->strategy,
                              &measuring->batch.batch};
-}
-
-static int train(struct measuring *measuring, int steps, struct err *err)
-{
-    double loss;
-    int rc = 0;
-    for (int i = 0; rc == 0 && i < steps; i++)
-        rc = measure_step(measuring, &loss, err);
-    return rc;
-}
-
-int measure_steps(const struct trainer_config *config, const struct measure_rule *rule,
-                  double *ret_seconds, struct err *err)
-{
-    struct measuring *measuring = NULL;
-    int rc = measure_open(config, &measuring, err);
-    if (rc == 0)
-        rc = train(measuring, 1, err);
-    for (int i = 0; rc == 0 && i < rule->repeats; i++) {
-        double begun = clock_seconds();
-        rc = train(measuring, rule->batches, err);
-        ret_seconds[i] = (clock_seconds() - begun) / rule->batches;
-    }
-    measure_close(measuring);
-    return rc;
 }

@@ -13,9 +13,9 @@ struct measuring;
 int measure_open(const struct trainer_config *config, struct measuring **ret_measuring,
                  struct err *err);
 void measure_close(struct measuring *measuring); /* NULL is fine */
-/* One step; *ret_loss is the batch's, before the update. Errors: trainer_run's; ERR_CANCELLED when
+/* One step; the loss is the batch's, before the update. Errors: trainer_run's; ERR_CANCELLED when
  * config->stop is set. */
-int measure_step(struct measuring *measuring, double *ret_loss, struct err *err);
+int measure_step(struct measuring *measuring, struct strategy_result *ret_result, struct err *err);
 
 struct measured { /* borrowed, until measure_close */
     const struct model *model;
@@ -23,15 +23,5 @@ struct measured { /* borrowed, until measure_close */
     const struct batch *batch;
 };
 struct measured measure_what(const struct measuring *measuring);
-
-struct measure_rule {
-    int repeats; /* at least 1 */
-    int batches; /* of one repeat, at least 1 */
-};
-
-/* All of it: one step unmeasured, then `repeats` times `batches` steps; ret_seconds[repeats] are
- * seconds a step. Set-up and data are not measured. Errors: measure_step's. */
-int measure_steps(const struct trainer_config *config, const struct measure_rule *rule,
-                  double *ret_seconds, struct err *err);
 
 #endif

@@ -20,7 +20,7 @@ static int open_data(const struct job *job, struct prepared *prepared, struct er
         .training = true,
         .seed = (uint64_t)job->train.seed,
     };
-    bool trains = job->train.mode == MODE_TRAIN, validates = job->data.has_validation;
+    bool trains = job_trains(job), validates = job->data.has_validation;
     int rc = 0;
     if (trains)
         rc =

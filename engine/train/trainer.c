@@ -24,6 +24,7 @@
 #include "engine/train/record.h"
 #include "engine/train/schedule.h"
 #include "engine/train/trace.h"
+#include "engine/train/tune.h"
 
 struct trainer {
     const struct trainer_config *config;
@@ -430,5 +431,11 @@ static int train(const struct trainer_config *config, struct err *err)
 
 int trainer_run(const struct trainer_config *config, struct err *err)
 {
-    return config->job->train.mode == MODE_TRAIN ? train(config, err) : inference_run(config, err);
+    static int (*const modes[])(const struct trainer_config *config, struct err *err) = {
+        [MODE_TRAIN] = train,
+        [MODE_EVALUATE] = inference_run,
+        [MODE_PREDICT] = inference_run,
+        [MODE_TUNE] = tune_run,
+    };
+    return modes[config->job->train.mode](config, err);
 }

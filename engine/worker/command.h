@@ -1,4 +1,4 @@
-/* command.h: the commands of traind-worker: probe, plan, tune, run; inspect, diff, convert. */
+/* command.h: the commands of traind-worker: probe, plan, run; inspect, diff, convert. */
 #ifndef ENGINE_WORKER_COMMAND_H
 #define ENGINE_WORKER_COMMAND_H
 
@@ -26,7 +26,6 @@ typedef int (*command_fn)(const struct command_options *options, struct reporter
 int command_probe(const struct command_options *options, struct reporter *reporter,
                   struct err *err);
 int command_plan(const struct command_options *options, struct reporter *reporter, struct err *err);
-int command_tune(const struct command_options *options, struct reporter *reporter, struct err *err);
 int command_run(const struct command_options *options, struct reporter *reporter, struct err *err);
 int command_inspect(const struct command_options *options, struct reporter *reporter,
                     struct err *err);

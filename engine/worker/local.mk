@@ -19,7 +19,6 @@ engine_worker_traind_worker_SOURCES = \
 	%D%/plan_stages.h \
 	%D%/probe.c \
 	%D%/run.c \
-	%D%/tune.c \
 	%D%/weights.c
 engine_worker_traind_worker_LDADD = engine/libengine.a proto/libproto.a $(JANSSON_LIBS) \
 	$(DNNL_LIBS) $(GOMP_LIBS) $(ZLIB_LIBS) $(JPEG_LIBS) $(PNG_LIBS) $(MATH_LIBS) -lpthread

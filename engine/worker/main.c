@@ -20,7 +20,6 @@ static const char usage_text[] =
     "usage: traind-worker probe [--cpu-devices N] [--json]\n"
     "       traind-worker plan JOB [--devices LIST] [--cpu-devices N] [--profile [--trace FILE]] "
     "[--json]\n"
-    "       traind-worker tune JOB [--devices LIST] [--cpu-devices N] [--json]\n"
     "       traind-worker run JOB [--devices LIST] [--cpu-devices N] [--output DIR] [--json]\n"
     "       traind-worker inspect FILE [--json]\n"
     "       traind-worker diff FILE FILE [--json]\n"
@@ -76,8 +75,6 @@ static const struct command {
     {"plan", "one job document", 1, true, true,
      OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_PROFILE | OPTION_TRACE | OPTION_JSON,
      command_plan},
-    {"tune", "one job document", 1, true, true, OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_JSON,
-     command_tune},
     {"run", "one job document", 1, true, false,
      OPTION_DEVICES | OPTION_CPU_DEVICES | OPTION_OUTPUT | OPTION_JSON, command_run},
     {"inspect", "one file of weights", 1, false, true, OPTION_JSON, command_inspect},

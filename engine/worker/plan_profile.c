@@ -34,7 +34,7 @@ int plan_profile_make(const struct setup *setup, const struct model *model,
         .model = model,
         .rows = chunk_rows(setup->job, setup->n_devices),
     };
-    if (setup->job->train.mode != MODE_TRAIN)
+    if (!job_trains(setup->job))
         return err_at(err, ERR_JOB_INVALID, "/train/mode", "only a job that trains is profiled");
     return profile_nodes(&config, ret_profile, err);
 }

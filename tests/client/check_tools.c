@@ -195,47 +195,6 @@ START_TEST(plan_profiles_a_step)
 }
 END_TEST
 
-static char *file_of(const char *directory, const char *name)
-{
-    static char text[1 << 18];
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *in = fopen(path, "r");
-    ck_assert_msg(in != NULL, "there is no %s", path);
-    text[fread(text, 1, sizeof text - 1, in)] = '\0';
-    fclose(in);
-    return text;
-}
-
-/* Times are the machine's: what was measured, and where it went. */
-START_TEST(tune_measures_and_draws)
-{
-    char words[700], directory[600];
-    snprintf(directory, sizeof directory, "%s/tuned", checks_scratch());
-    snprintf(words, sizeof words, "tune --cpu-devices 2 - -o %s", directory);
-    ck_assert_int_eq(command(words, stages), 0);
-    says(run.text, "WAY             SPLIT SIZE  SECONDS A STEP  DEVIATION");
-    says(run.text, "\nsingle                   -  ");
-    says(run.text, "\nmodel_parallel           -  ");
-    says(run.text, "\npipelined                1  ");
-    says(run.text, "\npipelined                3  ");
-    ck_assert_ptr_null(strstr(run.text, "\npipelined                5"));
-    says(file_of(directory, "model-parallel.svg"), ">one device</text>");
-    says(file_of(directory, "pipelined.svg"), ">pipelined</text>");
-    says(file_of(directory, "split-size.svg"), ">samples in a micro-batch</text>");
-    ck_assert_mem_eq(file_of(directory, "split-size.png"), "\x89PNG\r\n\x1a\n", 8);
-    json_t *job = json_loads(file_of(directory, "job.json"), 0, NULL);
-    const json_t *parallel = json_object_get(job, "parallel");
-    json_int_t size = json_integer_value(json_object_get(parallel, "split_size"));
-    ck_assert(size == 1 || size == 3);
-    ck_assert_uint_eq(json_array_size(json_object_get(parallel, "split")), 1);
-    ck_assert_str_eq(json_string_value(json_object_get(parallel, "schedule")), "1f1b");
-    json_decref(job);
-    ck_assert_int_eq(command("tune --cpu-devices 2 -", JOB(LAYERS)), 1);
-    says(run.errors, "/parallel/mode: only a job of mode \"stages\" has something to tune");
-}
-END_TEST
-
 /* A file of two float32 elements per key, each key's first element `first`. */
 static void write_weights(const char *name, const char *key, float first)
 {
@@ -322,7 +281,6 @@ int main(void)
     tcase_add_test(tcase, summary_says_where_a_job_is_wrong);
     tcase_add_test(tcase, plan_shows_the_timetable_of_stages);
     tcase_add_test(tcase, plan_profiles_a_step);
-    tcase_add_test(tcase, tune_measures_and_draws);
     tcase_add_test(tcase, inspect_lists_tensors_and_metadata);
     tcase_add_test(tcase, diff_tells_what_differs);
     tcase_add_test(tcase, convert_goes_there_and_back);
