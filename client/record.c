@@ -47,7 +47,6 @@ static void read_exit(const json_t *exit, struct record *record)
     record->has_exit = json_is_object(exit);
     record->exit_status = integer(exit, "status");
     record->exit_signal = integer(exit, "signal");
-    record->exit_reason = string(exit, "reason");
     record->exit_code = string(exit, "code");
     record->exit_message = string(exit, "message");
     record->exit_path = string(exit, "path");

@@ -25,7 +25,7 @@ struct record {
 
     bool has_exit;
     int64_t exit_status, exit_signal;
-    const char *exit_reason, *exit_code, *exit_message, *exit_path;
+    const char *exit_code, *exit_message, *exit_path;
 };
 
 void record_read(const json_t *json, struct record *ret);

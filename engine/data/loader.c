@@ -125,7 +125,6 @@ static int fill(struct loader *loader, struct slot *slot, int64_t number, struct
         .epoch = epoch,
         .index = index,
         .first_sample = first,
-        .last_of_epoch = index == loader->batches - 1,
     };
     for (int i = 0; i < MODEL_MAX_INPUTS; i++)
         slot->batch.batch.inputs[i] = slot->inputs[i];

@@ -21,7 +21,6 @@ struct loader_batch {
     struct batch batch;
     int64_t epoch, index; /* from 0; index within the epoch */
     int64_t first_sample; /* index * batch_size */
-    bool last_of_epoch;
 };
 
 /* What a loader of this configuration holds on the host: its batches, and the order of an epoch. */

@@ -36,28 +36,15 @@ static int64_t carried(const struct balance_config *config, size_t layer)
     return layer > 0 && layer < config->n_layers ? config->layers[layer].carried_bytes : 0;
 }
 
-static int64_t sum_bytes(const struct balance_config *config, int stage, size_t first, size_t end,
-                         int64_t slot_bytes, int64_t fixed_bytes)
-{
-    int64_t received = carried(config, first), sent = carried(config, end);
-    return fixed_bytes + slots_of(config, stage) * (slot_bytes + received) + 2 * (sent + received);
-}
-
-int64_t balance_stage_bytes(const struct balance_config *config, int stage, size_t first,
-                            size_t end)
-{
-    int64_t slot_bytes = 0, fixed_bytes = 0;
-    for (size_t i = first; i < end; i++) {
-        slot_bytes += config->layers[i].slot_bytes;
-        fixed_bytes += config->layers[i].fixed_bytes;
-    }
-    return sum_bytes(config, stage, first, end, slot_bytes, fixed_bytes);
-}
-
+/* What is fixed, the micro-batches in flight with what they received, and both halves of what is
+ * sent on and back. */
 static int64_t stage_bytes(const struct search *search, int stage, size_t first, size_t end)
 {
-    return sum_bytes(search->config, stage, first, end, search->slots[end] - search->slots[first],
-                     search->fixed[end] - search->fixed[first]);
+    const struct balance_config *config = search->config;
+    int64_t received = carried(config, first), sent = carried(config, end);
+    int64_t slot_bytes = search->slots[end] - search->slots[first];
+    return search->fixed[end] - search->fixed[first] +
+           slots_of(config, stage) * (slot_bytes + received) + 2 * (sent + received);
 }
 
 static double stage_seconds(const struct search *search, int stage, size_t first, size_t end)

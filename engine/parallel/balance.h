@@ -45,9 +45,4 @@ struct balance {
  * figures of the stage that lacks most in the split that lacks least; ERR_NOMEM. */
 int balance_find(const struct balance_config *config, struct balance *ret_balance, struct err *err);
 
-/* Bytes of a stage of the layers from `first` to before `end`: what is fixed, its micro-batches in
- * flight with what they received, and both halves of what it sends on and back. */
-int64_t balance_stage_bytes(const struct balance_config *config, int stage, size_t first,
-                            size_t end);
-
 #endif

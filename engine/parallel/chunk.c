@@ -18,8 +18,3 @@ int chunk_first(int n, int devices, int device)
 {
     return (device * n + devices - 1) / devices;
 }
-
-int chunk_device(int n, int devices, int chunk)
-{
-    return chunk * devices / n;
-}

@@ -11,6 +11,5 @@ int chunk_sizes(int64_t batch, int n, int64_t *ret_sizes);
 /* Of n chunks that `devices` devices run, n >= devices: the first that a device has; of device
  * `devices`: n. Each has a consecutive run; they differ by one at most. */
 int chunk_first(int n, int devices, int device);
-int chunk_device(int n, int devices, int chunk); /* who has it */
 
 #endif

@@ -72,16 +72,3 @@ int liveness_assign(struct interval *intervals, size_t n, size_t *ret_bytes, str
     *ret_bytes = align_up(bytes);
     return 0;
 }
-
-size_t liveness_floor(const struct interval *intervals, size_t n)
-{
-    size_t most = 0;
-    for (size_t i = 0; i < n; i++) { /* the most are alive where one begins */
-        size_t bytes = 0;
-        for (size_t k = 0; k < n; k++)
-            if (intervals[k].first <= intervals[i].first && intervals[i].first <= intervals[k].last)
-                bytes += intervals[k].bytes;
-        most = bytes > most ? bytes : most;
-    }
-    return most;
-}

@@ -18,7 +18,5 @@ struct interval {
 /* Gives each interval an offset (multiple of LIVENESS_ALIGN) such that two that are alive together
  * do not overlap; greedy by size, best fit. *ret_bytes: the arena. Errors: ERR_NOMEM. */
 int liveness_assign(struct interval *intervals, size_t n, size_t *ret_bytes, struct err *err);
-/* The most bytes alive at any step: what no assignment can beat. */
-size_t liveness_floor(const struct interval *intervals, size_t n);
 
 #endif

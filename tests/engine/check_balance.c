@@ -151,6 +151,24 @@ struct brute {
     double bottleneck, squares; /* of the best; INFINITY: none fits */
 };
 
+static int64_t carried(const struct balance_config *config, size_t layer)
+{
+    return layer > 0 && layer < config->n_layers ? config->layers[layer].carried_bytes : 0;
+}
+
+/* Of a micro-batch in flight what its layers keep and what it received; what is sent twice. */
+static int64_t bytes_of(const struct brute *brute, int stage)
+{
+    const struct balance_config *config = brute->config;
+    size_t first = brute->first[stage], end = brute->first[stage + 1];
+    int64_t slots = timetable_slots(config->schedule, config->stages, stage, config->microbatches);
+    int64_t bytes =
+        2 * (carried(config, first) + carried(config, end)) + slots * carried(config, first);
+    for (size_t i = first; i < end; i++)
+        bytes += config->layers[i].fixed_bytes + slots * config->layers[i].slot_bytes;
+    return bytes;
+}
+
 static void judge(struct brute *brute)
 {
     double bottleneck = 0, squares = 0;
@@ -160,8 +178,7 @@ static void judge(struct brute *brute)
             const struct balance_layer *layer = &brute->config->layers[i];
             seconds += layer->forward + layer->backward + layer->weight;
         }
-        if (balance_stage_bytes(brute->config, s, brute->first[s], brute->first[s + 1]) >
-            brute->config->memory_bytes[s])
+        if (bytes_of(brute, s) > brute->config->memory_bytes[s])
             return;
         bottleneck = fmax(bottleneck, seconds);
         squares += seconds * seconds;
