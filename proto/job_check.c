@@ -347,8 +347,8 @@ static int check_segments(const struct job *job, struct err *err)
 }
 
 static int (*const checks[])(const struct job *job, struct err *err) = {
-    check_mode,      check_names,    check_layers,       job_check_data,
-    check_optimizer, check_segments, job_check_parallel,
+    check_mode,      check_names,    check_layers,     job_check_data,
+    check_optimizer, check_segments, job_check_record, job_check_parallel,
 };
 
 int job_check(const struct job *job, struct err *err)

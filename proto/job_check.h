@@ -18,6 +18,8 @@ int job_mark(struct job *job, struct err *err);
 int job_complete_parallel(const json_t *root, struct job *job, struct err *err);
 /* Checks the rules. Errors: ERR_JOB_INVALID with a path; ERR_NOMEM. */
 int job_check(const struct job *job, struct err *err);
+/* That record names tensors of layers, a part of job_check; which a layer has, the engine knows. */
+int job_check_record(const struct job *job, struct err *err);
 /* Those about data, a part of job_check. */
 int job_check_data(const struct job *job, struct err *err);
 /* Those about devices and stages, a part of job_check. */

@@ -137,7 +137,7 @@ static const struct {
      "\"a.weights\" cannot be recorded: nothing has this name; did you mean \"a.weight\"?"},
     {"{'train': {'record': ['b.ouput.grad']}}", "/train/record/0",
      "did you mean \"b.output.grad\"?"},
-    {"{'train': {'record': ['something']}}", "/train/record/0",
+    {"{'train': {'record': ['a.something']}}", "/train/record/0",
      "allowed are \"LAYER.output\", parameters such as \"LAYER.weight\""},
     {"{'train': {'record': ['bn.running_mean']}}", "/train/record/0", "nothing has this name"},
     {"{'model': {'freeze': ['a', 'bn']}, 'train': {'record': ['a.weight.grad']}}",
