@@ -64,19 +64,26 @@ static struct safetensors *open_weights(const char *output)
     return file;
 }
 
-/* All units of a gate begin alike and stay so. */
+/* There are millions of elements: the worst is asserted. All units of a gate begin alike and stay
+ * so. */
+static void compare_gate(const char *name, const float *elements, size_t n, double want)
+{
+    double worst = 0;
+    for (size_t i = 0; i < n; i++) {
+        double apart = fabs((double)elements[i] - want);
+        worst = apart > worst || isnan(apart) ? apart : worst;
+    }
+    ck_assert_msg(worst <= 2e-5 * fabs(want), "%s: %.9g apart from %.9g", name, worst, want);
+}
+
 static void compare_gates(const struct safetensor *tensor)
 {
     const json_t *wanted = json_object_get(json_object_get(golden, "gates"), tensor->name);
-    const float *elements = tensor->data;
-    size_t n = tensor->bytes / sizeof(float), gate = n / GATES;
-    ck_assert_msg(wanted != NULL, "%s", tensor->name);
-    for (size_t i = 0; i < n; i++) {
-        double want = json_number_value(json_array_get(wanted, i / gate));
-        ck_assert_msg(fabs((double)elements[i] - want) <= 2e-5 * fabs(want),
-                      "%s: element %zu is %.9g, not %.9g", tensor->name, i, (double)elements[i],
-                      want);
-    }
+    size_t n = tensor->bytes / sizeof(float) / GATES;
+    ck_assert_uint_eq(json_array_size(wanted), GATES);
+    for (size_t g = 0; g < GATES; g++)
+        compare_gate(tensor->name, (const float *)tensor->data + g * n, n,
+                     json_number_value(json_array_get(wanted, g)));
 }
 
 START_TEST(equals_pytorch)
@@ -101,11 +108,11 @@ START_TEST(two_devices_equal_one)
     struct safetensors *two = open_weights(train("two", 2, ""));
     for (size_t i = 0; i < safetensors_count(one); i++) {
         const struct safetensor *b = safetensors_at(one, i), *a = safetensors_find(two, b->name);
-        for (size_t k = 0; k < b->bytes / sizeof(float); k++) {
-            double x = (double)((const float *)a->data)[k], y = (double)((const float *)b->data)[k];
-            ck_assert_msg(fabs(x - y) <= 1e-8 + 1e-5 * fabs(y), "%s: element %zu: %.9g, %.9g",
-                          b->name, k, x, y);
-        }
+        const float *x = a->data, *y = b->data;
+        size_t n = b->bytes / sizeof(float), close = 0;
+        for (size_t k = 0; k < n; k++)
+            close += fabsf(x[k] - y[k]) <= 1e-8f + 1e-5f * fabsf(y[k]);
+        ck_assert_msg(close == n, "%s: %zu of %zu elements are close", b->name, close, n);
     }
     safetensors_close(one);
     safetensors_close(two);
