@@ -4,6 +4,7 @@
 
 #include "engine/backend/cpu/own.h"
 #include "engine/backend/cpu/update.h"
+#include "engine/backend/cpu/vector.h"
 #include "engine/base/team.h"
 #include "engine/ops/attr.h"
 
@@ -17,20 +18,20 @@ struct adam {
 };
 
 /* Moves both averages; *ret_average is the first, the result the second. */
-static inline float move_averages(const struct adam *a, int64_t i, float *ret_average)
+VECTOR_INLINE float move_averages(const struct adam *a, int64_t i, float *ret_average)
 {
     float grad = a->scale * a->grad[i] + a->weight_decay * a->w[i];
     *ret_average = a->exp_avg[i] = a->beta1 * a->exp_avg[i] + a->rest1 * grad;
     return a->exp_avg_sq[i] = a->beta2 * a->exp_avg_sq[i] + a->rest2 * grad * grad;
 }
 
-static inline void move_weight(const struct adam *a, int64_t i, float average, float square)
+VECTOR_INLINE void move_weight(const struct adam *a, int64_t i, float average, float square)
 {
     float denominator = sqrtf(square) / a->correction + a->eps;
     a->w[i] = a->keep * a->w[i] - a->step_size * average / denominator;
 }
 
-static void adam_span(int64_t begin, int64_t end, void *context)
+VECTOR_CLONES static void adam_span(int64_t begin, int64_t end, void *context)
 {
     const struct adam a = *(const struct adam *)context;
 #pragma omp simd
@@ -41,7 +42,7 @@ static void adam_span(int64_t begin, int64_t end, void *context)
 }
 
 /* The largest square so far, as torch.maximum: a NaN stays. */
-static void amsgrad_span(int64_t begin, int64_t end, void *context)
+VECTOR_CLONES static void amsgrad_span(int64_t begin, int64_t end, void *context)
 {
     const struct adam a = *(const struct adam *)context;
 #pragma omp simd

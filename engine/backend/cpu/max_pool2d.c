@@ -42,12 +42,18 @@ struct window {
     int64_t start, begin, end;
 };
 
+/* Nearly every window is dense: a division a window would cost as much as its maximum. */
+static int64_t steps_over(int64_t pixels, int64_t dilation)
+{
+    return dilation == 1 ? pixels : (pixels + dilation - 1) / dilation;
+}
+
 static struct window window_of(const struct max_pool2d_attr *attr, int axis, int64_t o,
                                int64_t size)
 {
     int64_t start = o * attr->stride[axis] - attr->padding[axis], d = attr->dilation[axis];
-    int64_t begin = start < 0 ? (-start + d - 1) / d : 0;
-    int64_t end = start < size ? (size - start + d - 1) / d : 0;
+    int64_t begin = start < 0 ? steps_over(-start, d) : 0;
+    int64_t end = start < size ? steps_over(size - start, d) : 0;
     return (struct window){start, begin,
                            end < attr->kernel_size[axis] ? end : attr->kernel_size[axis]};
 }
@@ -164,12 +170,13 @@ struct pool_grad {
 static void grad_plane(const void *context, int64_t plane, const float *gy, float *gx)
 {
     const struct pool_grad *pool = context;
-    int64_t block = pool->x.block, n = pool->y.h * pool->y.w * block;
-    const int32_t *pixel = pool->pixel + plane * n;
+    int64_t block = pool->x.block, n = pool->y.h * pool->y.w;
+    const int32_t *pixel = pool->pixel + plane * n * block;
     memset(gx, 0, (size_t)(pool->x.h * pool->x.w * block) * sizeof(float));
-    for (int64_t i = 0; i < n; i++)
-        if (pixel[i] != NOWHERE)
-            gx[pixel[i] * block + i % block] += gy[i];
+    for (int64_t i = 0; i < n; i++, pixel += block, gy += block)
+        for (int64_t c = 0; c < block; c++)
+            if (pixel[c] != NOWHERE)
+                gx[pixel[c] * block + c] += gy[c];
 }
 
 static int max_pool2d_grad_run(void *state, const struct kernel_args *args, struct err *err)

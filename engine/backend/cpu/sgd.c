@@ -1,9 +1,11 @@
 /* sgd.c: torch.optim.SGD's update of one parameter, in one pass over its memory. */
 #include "engine/backend/cpu/own.h"
 #include "engine/backend/cpu/update.h"
+#include "engine/backend/cpu/vector.h"
 #include "engine/base/team.h"
 #include "engine/ops/attr.h"
 
+/* The spans below copy it: a weight that is stored might else change it. */
 struct sgd {
     float *w, *momentum_buffer; /* buffer NULL: no momentum */
     const float *grad;
@@ -11,25 +13,25 @@ struct sgd {
     bool first, nesterov;
 };
 
-static void step_plain(int64_t begin, int64_t end, void *context)
+VECTOR_CLONES static void step_plain(int64_t begin, int64_t end, void *context)
 {
-    const struct sgd *u = context;
+    const struct sgd u = *(const struct sgd *)context;
 #pragma omp simd
     for (int64_t i = begin; i < end; i++)
-        u->w[i] -= u->lr * (u->scale * u->grad[i] + u->weight_decay * u->w[i]);
+        u.w[i] -= u.lr * (u.scale * u.grad[i] + u.weight_decay * u.w[i]);
 }
 
 /* The first step's buffer is the gradient itself, without dampening. */
-static void step_momentum(int64_t begin, int64_t end, void *context)
+VECTOR_CLONES static void step_momentum(int64_t begin, int64_t end, void *context)
 {
-    const struct sgd *u = context;
-    float keep = u->first ? 1 : u->keep, momentum = u->first ? 0 : u->momentum;
+    const struct sgd u = *(const struct sgd *)context;
+    float keep = u.first ? 1 : u.keep, momentum = u.first ? 0 : u.momentum;
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) {
-        float grad = u->scale * u->grad[i] + u->weight_decay * u->w[i];
-        float buffer = momentum * u->momentum_buffer[i] + keep * grad;
-        u->momentum_buffer[i] = buffer;
-        u->w[i] -= u->lr * (u->nesterov ? grad + u->momentum * buffer : buffer);
+        float grad = u.scale * u.grad[i] + u.weight_decay * u.w[i];
+        float buffer = momentum * u.momentum_buffer[i] + keep * grad;
+        u.momentum_buffer[i] = buffer;
+        u.w[i] -= u.lr * (u.nesterov ? grad + u.momentum * buffer : buffer);
     }
 }
 
