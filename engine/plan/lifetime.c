@@ -1,3 +1,4 @@
+/* lifetime.c: see lifetime.h. */
 #include "engine/plan/lifetime.h"
 
 #include "engine/graph/op.h"

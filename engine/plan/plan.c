@@ -1,5 +1,6 @@
 /* plan.c: see plan.h. A walk over the nodes; where everything lies is decided behind it, in
  * place.c. */
+#include <assert.h>
 
 #include "engine/ops/registry.h"
 #include "engine/plan/lifetime.h"
@@ -509,6 +510,7 @@ static int plan_graph(struct planner *planner, struct err *err)
         rc = plan_section(planner, (enum section)section, err);
     if (rc == 0)
         rc = read_outputs(planner, err);
+    assert(rc != 0 || planner->plan->n_steps == planner->plan->sections[SECTION_COUNT - 1].end);
     return rc != 0 ? rc : place_assign(planner, err);
 }
 

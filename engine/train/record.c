@@ -1,3 +1,4 @@
+/* record.c: see record.h. */
 #include "engine/train/record.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* step_rows.c: see step_rows.h. */
 #include "engine/train/step_rows.h"
 
 #include <errno.h>
