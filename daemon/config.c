@@ -29,6 +29,9 @@ static const char usage[] =
     "  --admin-group NAME   may change every job, and see all of it (default: traind-admin)\n"
     "  --allow-root-jobs    run jobs of uid 0\n"
     "  --grace SECONDS      from SIGTERM to SIGKILL for a job (default: 10)\n"
+    "  --half-life HOURS    use of devices counts half after so long (default: 24)\n"
+    "  --user-devices N     that one user may hold at once (default: all)\n"
+    "  --user-jobs N        that one user may have waiting or running (default: 5000)\n"
     "  --worker PATH        traind-worker\n"
     "  --shim PATH          traind-shim\n"
     "  --check-config       print the settings and exit\n"
@@ -138,6 +141,21 @@ static int set_grace(struct config *config, const char *value, struct err *err)
     return read_number("--grace", value, 1, 3600, &config->grace_s, err);
 }
 
+static int set_half_life(struct config *config, const char *value, struct err *err)
+{
+    return read_number("--half-life", value, 1, 10000, &config->half_life_h, err);
+}
+
+static int set_user_devices(struct config *config, const char *value, struct err *err)
+{
+    return read_number("--user-devices", value, 1, LIMIT_DEVICES, &config->user_devices, err);
+}
+
+static int set_user_jobs(struct config *config, const char *value, struct err *err)
+{
+    return read_number("--user-jobs", value, 1, 1000000, &config->user_jobs, err);
+}
+
 static const struct row {
     const char *name;
     int has_argument;
@@ -153,6 +171,9 @@ static const struct row {
     {"admin-group", required_argument, set_admin_group},
     {"allow-root-jobs", no_argument, set_allow_root_jobs},
     {"grace", required_argument, set_grace},
+    {"half-life", required_argument, set_half_life},
+    {"user-devices", required_argument, set_user_devices},
+    {"user-jobs", required_argument, set_user_jobs},
     {"worker", required_argument, set_worker},
     {"shim", required_argument, set_shim},
     {"check-config", no_argument, set_check_only},
@@ -286,7 +307,7 @@ int config_check_programs(const struct config *config, struct err *err)
 
 int config_read(int argc, char **argv, struct config *ret_config, struct err *err)
 {
-    *ret_config = (struct config){.grace_s = 10};
+    *ret_config = (struct config){.grace_s = 10, .half_life_h = 24, .user_jobs = 5000};
     int rc = read_options(argc, argv, ret_config, err);
     if (rc != 0 || ret_config->show_help || ret_config->show_version)
         return rc;
@@ -318,5 +339,11 @@ void config_print(const struct config *config)
     else
         printf("cpu-devices     one a core\n");
     printf("grace           %d s\n", config->grace_s);
+    printf("half-life       %d h\n", config->half_life_h);
+    if (config->user_devices > 0)
+        printf("user-devices    %d\n", config->user_devices);
+    else
+        printf("user-devices    all\n");
+    printf("user-jobs       %d\n", config->user_jobs);
     printf("allow-root-jobs %s\n", config->allow_root_jobs ? "yes" : "no");
 }

@@ -23,6 +23,9 @@ struct config {
     struct config_group admin_group; /* administers, as root and the daemon's own user do */
     int cpu_devices;                 /* 0: one a core */
     int grace_s;
+    int half_life_h;  /* of what has been used */
+    int user_devices; /* that a user may hold at once; 0: any number */
+    int user_jobs;    /* that a user may have waiting or running */
     bool allow_root_jobs;
     bool detach;
     bool check_only; /* --check-config */

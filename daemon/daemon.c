@@ -25,6 +25,8 @@ static int open_parts(struct daemon *daemon, struct err *err)
     if (rc == 0)
         rc = recover_load(daemon, err);
     if (rc == 0)
+        rc = usage_load(daemon, err);
+    if (rc == 0)
         rc = listener_open(daemon->loop, daemon->config, &daemon->listener, err);
     return rc;
 }
@@ -40,12 +42,12 @@ int daemon_open(uv_loop_t *loop, const struct config *config, struct runner *run
     daemon->lock_fd = daemon->ready_fd = -1;
     LIST_INIT(&daemon->sessions.list);
     LIST_INIT(&daemon->waits);
+    daemon->runner = runner;
     int rc = open_parts(daemon, err);
     if (rc != 0) {
         daemon_free(daemon);
         return rc;
     }
-    daemon->runner = runner;
     runner->events = &jobs_runner_events;
     runner->owner = daemon;
     daemon->started_ns = runner->now_ns(runner);
@@ -149,6 +151,7 @@ int daemon_free(struct daemon *daemon)
     int status = daemon->exit_status;
     wait_free_all(daemon);
     jobs_done(daemon);
+    usage_done(&daemon->usage);
     inventory_free(daemon->inventory);
     store_close(daemon->opened);
     listener_close(daemon->listener);

@@ -16,6 +16,7 @@
 #include "daemon/jobs.h"
 #include "daemon/runner.h"
 #include "daemon/session.h"
+#include "daemon/usage.h"
 #include "daemon/wait.h"
 #include "proto/err.h"
 
@@ -36,6 +37,7 @@ struct daemon {
     struct inventory *inventory;
     struct devlist devices; /* the inventory's, position by position */
     struct jobs jobs;
+    struct usage usage;
     struct sessions sessions;
     struct waits waits;
     int64_t started_ns;

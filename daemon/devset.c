@@ -132,3 +132,55 @@ size_t devset_available(const struct devlist *devices, const struct devlist *wan
     struct devlist got;
     return take(devices, want, free, &got);
 }
+
+devset devset_type(const struct devlist *devices, enum device_type type)
+{
+    devset set = 0;
+    for (size_t i = 0; i < devices->n; i++)
+        set |= (devset)(devices->id[i].type == type) << i;
+    return set;
+}
+
+struct devwish devwish_of(const struct devlist *devices, const struct devlist *want)
+{
+    struct devwish wish = {0};
+    for (size_t i = 0; i < want->n; i++) {
+        if (want->id[i].index < 0)
+            wish.any[want->id[i].type]++;
+        else
+            wish.named |= (devset)1 << first_fit(devices, want->id[i], devset_all(devices));
+    }
+    return wish;
+}
+
+size_t devwish_count(const struct devwish *wish)
+{
+    size_t n = devset_count(wish->named);
+    for (size_t type = 0; type < DEVWISH_TYPES; type++)
+        n += wish->any[type];
+    return n;
+}
+
+size_t devwish_missing(const struct devlist *devices, const struct devwish *wish, devset set)
+{
+    size_t missing = devset_count(wish->named & ~set);
+    set &= ~wish->named;
+    for (size_t type = 0; type < DEVWISH_TYPES; type++) {
+        if (wish->any[type] == 0)
+            continue;
+        size_t there = devset_count(set & devset_type(devices, (enum device_type)type));
+        missing += there < wish->any[type] ? wish->any[type] - there : 0;
+    }
+    return missing;
+}
+
+devset devwish_pick(const struct devlist *devices, const struct devwish *wish, devset set)
+{
+    devset got = wish->named;
+    for (size_t type = 0; type < DEVWISH_TYPES; type++) {
+        devset left = set & ~wish->named & devset_type(devices, (enum device_type)type);
+        for (size_t n = wish->any[type]; n > 0; n--, left &= left - 1)
+            got |= left & -left;
+    }
+    return got;
+}

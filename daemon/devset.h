@@ -39,6 +39,23 @@ devset devset_all(const struct devlist *devices);
 devset devset_of(const struct devlist *devices, const struct devlist *list);
 size_t devset_count(devset set);
 
+/* The devices of one type. */
+devset devset_type(const struct devlist *devices, enum device_type type);
+
+/* A job's wish, as counts: what scheduling compares. */
+enum { DEVWISH_TYPES = DEVICE_CUDA + 1 };
+struct devwish {
+    devset named;
+    uint8_t any[DEVWISH_TYPES]; /* of each type */
+};
+/* Devices that `want` names must exist. */
+struct devwish devwish_of(const struct devlist *devices, const struct devlist *want);
+size_t devwish_count(const struct devwish *wish);
+/* How many of the devices could not be had from `set`. */
+size_t devwish_missing(const struct devlist *devices, const struct devwish *wish, devset set);
+/* The lowest that fit, so that large sets stay free; `set` has them all. */
+devset devwish_pick(const struct devlist *devices, const struct devwish *wish, devset set);
+
 /* Chooses devices for `want` among `free`: named ones as named, the others lowest first.
  * True and *ret_got in the order of `want`; false when they are not all free. */
 bool devset_pick(const struct devlist *devices, const struct devlist *want, devset free,

@@ -48,7 +48,7 @@ struct live *jobs_find(struct daemon *daemon, int64_t id)
     return at < jobs->n && jobs->live[at]->record->id == id ? jobs->live[at] : NULL;
 }
 
-static bool holds_devices(const struct live *live)
+bool jobs_holds(const struct live *live)
 {
     return live->record->devices.n > 0 && live->record->state != STATE_QUEUED &&
            !state_ended(live->record->state);
@@ -58,7 +58,7 @@ struct live *jobs_holder(struct daemon *daemon, size_t device)
 {
     for (size_t i = 0; i < daemon->jobs.n; i++) {
         struct live *live = daemon->jobs.live[i];
-        if (holds_devices(live) &&
+        if (jobs_holds(live) &&
             (devset_of(&daemon->devices, &live->record->devices) >> device & 1) != 0)
             return live;
     }
@@ -87,7 +87,7 @@ int jobs_add(struct daemon *daemon, struct job_record *record, struct live **ret
     jobs->live[at] = live;
     jobs->n++;
     live->record = record;
-    if (holds_devices(live))
+    if (jobs_holds(live))
         jobs->assigned |= devset_of(&daemon->devices, &record->devices);
     *ret_live = live;
     return 0;
@@ -264,7 +264,7 @@ void jobs_move(struct daemon *daemon, struct live *live, enum job_state to, cons
     struct err err = ERR_INIT;
     struct job_record *record = live->record;
     enum job_state from = record->state;
-    devset held = holds_devices(live) ? devset_of(&daemon->devices, &record->devices) : 0;
+    devset held = jobs_holds(live) ? devset_of(&daemon->devices, &record->devices) : 0;
     int64_t now_ns = daemon->runner->now_ns(daemon->runner);
     char *kept = reason != NULL ? strdup(reason) : NULL; /* it may be the record's own */
     if ((reason != NULL && kept == NULL) ||
@@ -276,8 +276,12 @@ void jobs_move(struct daemon *daemon, struct live *live, enum job_state to, cons
         return;
     }
     free(kept);
+    if (state_ended(to) && usage_charge(daemon, record, &err) != 0) {
+        daemon_fail(daemon, &err);
+        return;
+    }
     daemon->jobs.assigned &= ~held;
-    if (holds_devices(live))
+    if (jobs_holds(live))
         daemon->jobs.assigned |= devset_of(&daemon->devices, &record->devices);
     live->unsaved = false;
     struct move *move = move_new(daemon, record, from, by, now_ns);

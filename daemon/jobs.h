@@ -45,6 +45,9 @@ struct live *jobs_find(struct daemon *daemon, int64_t id);
 /* The live job that holds the device at this position of daemon->devices, or NULL. */
 struct live *jobs_holder(struct daemon *daemon, size_t device);
 
+/* Whether it has devices, so that nobody else may have them. */
+bool jobs_holds(const struct live *live);
+
 /* Why a live job waits, in words; NULL if it does not, or `live` is NULL. */
 const char *jobs_why(const struct live *live, char buf[static 64]);
 

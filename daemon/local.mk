@@ -28,6 +28,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/runner_job.c daemon/runner_job.h \
 	daemon/runner_uv.c \
 	daemon/sched.c daemon/sched.h \
+	daemon/share.c daemon/share.h \
 	daemon/schema.c daemon/schema.h \
 	daemon/session.c daemon/session.h \
 	daemon/statedir.c daemon/statedir.h \
@@ -35,6 +36,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/store_thread.c daemon/store_thread.h \
 	daemon/submit.c \
 	daemon/tail.c daemon/tail.h \
+	daemon/usage.c daemon/usage.h \
 	daemon/verdict.c daemon/verdict.h \
 	daemon/wait.c daemon/wait.h \
 	daemon/watch.c daemon/watch.h \

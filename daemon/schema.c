@@ -2,6 +2,7 @@
 #include "daemon/schema.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* `document` is a table of its own: updating a job's row must not rewrite megabytes. */
 static const char step_1[] = "CREATE TABLE job ("
@@ -51,7 +52,11 @@ static const char step_2[] = "ALTER TABLE job ADD COLUMN priority INTEGER NOT NU
                              "ALTER TABLE job ADD COLUMN after_jobs TEXT;"
                              "ALTER TABLE job ADD COLUMN stop INTEGER NOT NULL DEFAULT 0;";
 
-static const char *const steps[SCHEMA_VERSION] = {step_1, step_2};
+/* All that the start reads of jobs that have ended (store_each_use). */
+static const char step_3[] = "CREATE INDEX job_use ON job (ended_ns, started_ns, uid, devices)"
+                             " WHERE started_ns > 0 AND ended_ns > 0;";
+
+static const char *const steps[SCHEMA_VERSION] = {step_1, step_2, step_3};
 
 static int fail(sqlite3 *db, struct err *err)
 {
@@ -99,7 +104,7 @@ static int identify(sqlite3 *db, int *ret_version, struct err *err)
     return 0;
 }
 
-int schema_migrate(sqlite3 *db, struct err *err)
+static int migrate(sqlite3 *db, struct err *err)
 {
     int version = 0;
     int rc = identify(db, &version, err);
@@ -115,5 +120,36 @@ int schema_migrate(sqlite3 *db, struct err *err)
         rc = run(db, sql, err);
     if (rc != 0)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
+static int pragma(sqlite3 *db, const char *sql, const char *want, struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
+        rc = fail(db, err);
+    else if (sqlite3_step(stmt) == SQLITE_ROW) {
+        const char *got = (const char *)sqlite3_column_text(stmt, 0);
+        if (want != NULL && (got == NULL || strcmp(got, want) != 0))
+            rc = err_set(err, ERR_IO, "%s says \"%s\"", sql, got != NULL ? got : "");
+    } else if (want != NULL)
+        rc = fail(db, err);
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* The check comes first and is read-only: a damaged file is kept as evidence. */
+int schema_prepare(sqlite3 *db, struct err *err)
+{
+    int rc = pragma(db, "PRAGMA quick_check(1)", "ok", err);
+    if (rc == 0)
+        rc = migrate(db, err);
+    if (rc == 0)
+        rc = pragma(db, "PRAGMA journal_mode = WAL", "wal", err);
+    if (rc == 0)
+        rc = pragma(db, "PRAGMA synchronous = FULL", NULL, err);
+    if (rc == 0)
+        rc = pragma(db, "PRAGMA foreign_keys = ON", NULL, err);
     return rc;
 }

@@ -7,12 +7,13 @@
 #include "proto/err.h"
 
 enum {
-    SCHEMA_VERSION = 2,
+    SCHEMA_VERSION = 3,
     SCHEMA_APPLICATION = 0x74726e64, /* "trnd" in the file's header: this database is ours */
 };
 
-/* Brings a database from its version (0: new) to SCHEMA_VERSION, in one transaction. Errors, with
- * the file unchanged: ERR_IO if it is damaged, of another program, or of a newer traind. */
-int schema_migrate(sqlite3 *db, struct err *err);
+/* Checks a database, brings it from its version (0: new) to SCHEMA_VERSION in one transaction, and
+ * sets WAL and synchronous=FULL. Errors, with the file unchanged: ERR_IO if it is damaged, of
+ * another program, or of a newer traind. */
+int schema_prepare(sqlite3 *db, struct err *err);
 
 #endif

@@ -43,6 +43,8 @@
     X(TRANSITIONS_OF, "SELECT " TRANSITION_COLUMNS " FROM transition WHERE job = ?1 ORDER BY seq") \
     X(TRANSITIONS_SINCE, "SELECT " TRANSITION_COLUMNS " FROM transition WHERE seq > ?1 "           \
                          "ORDER BY seq LIMIT ?2")                                                  \
+    X(EACH_USE, "SELECT uid, devices, started_ns, ended_ns FROM job "                              \
+                "WHERE ended_ns > ?1 AND started_ns > 0 AND ended_ns > 0 ORDER BY ended_ns")       \
     X(LAST_SEQ, "SELECT ifnull(max(seq), 0) FROM transition")                                      \
     X(COUNT_STATES, "SELECT state, count(*) FROM job GROUP BY state")
 
@@ -98,37 +100,6 @@ static int run(struct store *store, enum statement which, struct err *err)
     return rc != 0 ? rc : finish(store, stmt, err);
 }
 
-static int pragma(struct store *store, const char *sql, const char *want, struct err *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = 0;
-    if (sqlite3_prepare_v2(store->db, sql, -1, &stmt, NULL) != SQLITE_OK)
-        rc = fail(store, err);
-    else if (sqlite3_step(stmt) == SQLITE_ROW) {
-        const char *got = (const char *)sqlite3_column_text(stmt, 0);
-        if (want != NULL && (got == NULL || strcmp(got, want) != 0))
-            rc = err_set(err, ERR_IO, "%s says \"%s\"", sql, got != NULL ? got : "");
-    } else if (want != NULL)
-        rc = fail(store, err);
-    sqlite3_finalize(stmt);
-    return rc;
-}
-
-/* The check comes first and is read-only: a damaged file is kept as evidence. */
-static int prepare_database(struct store *store, struct err *err)
-{
-    int rc = pragma(store, "PRAGMA quick_check(1)", "ok", err);
-    if (rc == 0)
-        rc = schema_migrate(store->db, err);
-    if (rc == 0)
-        rc = pragma(store, "PRAGMA journal_mode = WAL", "wal", err);
-    if (rc == 0)
-        rc = pragma(store, "PRAGMA synchronous = FULL", NULL, err);
-    if (rc == 0)
-        rc = pragma(store, "PRAGMA foreign_keys = ON", NULL, err);
-    return rc;
-}
-
 int store_open(const char *path, struct store **ret_store, struct err *err)
 {
     struct store *store = calloc(1, sizeof *store);
@@ -137,7 +108,7 @@ int store_open(const char *path, struct store **ret_store, struct err *err)
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     int rc = sqlite3_open_v2(path, &store->db, flags, NULL) == SQLITE_OK ? 0 : fail(store, err);
     if (rc == 0)
-        rc = prepare_database(store, err);
+        rc = schema_prepare(store->db, err);
     if (rc != 0) {
         err_context(err, "%s", path);
         store_close(store);
@@ -555,6 +526,26 @@ int store_each_transition_since(struct store *store, int64_t since, int64_t limi
     sqlite3_bind_int64(stmt, 1, since);
     sqlite3_bind_int64(stmt, 2, limit);
     return walk_transitions(store, stmt, fn, arg, err);
+}
+
+int store_each_use(struct store *store, int64_t since_ns, store_use_fn *fn, void *arg,
+                   struct err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    struct devlist held = {0};
+    int rc = prepare(store, STMT_EACH_USE, &stmt, err);
+    if (rc != 0)
+        return rc;
+    sqlite3_bind_int64(stmt, 1, since_ns > 0 ? since_ns : 1); /* 0: it has not ended */
+    while ((rc = only_row(store, stmt, err)) == 1) {
+        column_devices(stmt, 1, &held);
+        struct store_use use = {(uid_t)sqlite3_column_int64(stmt, 0), held.n,
+                                sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3)};
+        if ((rc = fn(arg, &use, err)) != 0)
+            break;
+    }
+    sqlite3_reset(stmt);
+    return rc;
 }
 
 int store_last_seq(struct store *store, int64_t *ret_seq, struct err *err)

@@ -71,6 +71,15 @@ int store_each_transition_of(struct store *store, int64_t id, store_transition_f
 /* Everybody's history with seq > since, at most `limit` rows. */
 int store_each_transition_since(struct store *store, int64_t since, int64_t limit,
                                 store_transition_fn *fn, void *arg, struct err *err);
+/* Devices that were held, by jobs that ended after `since_ns`, in the order of their ends. */
+struct store_use {
+    uid_t uid;
+    size_t devices;
+    int64_t started_ns, ended_ns;
+};
+typedef int store_use_fn(void *arg, const struct store_use *use, struct err *err);
+int store_each_use(struct store *store, int64_t since_ns, store_use_fn *fn, void *arg,
+                   struct err *err);
 /* The newest seq, 0 in an empty history. */
 int store_last_seq(struct store *store, int64_t *ret_seq, struct err *err);
 int store_count_states(struct store *store, int64_t ret_count[STATE_COUNT], struct err *err);

@@ -15,8 +15,7 @@
 #include "proto/methods.h"
 
 enum {
-    UNFINISHED_MAX = 20000,        /* jobs, of everybody */
-    UNFINISHED_MAX_PER_UID = 5000, /* of one user, that the others have room; not in user mode */
+    UNFINISHED_MAX = 20000, /* jobs, of everybody */
     KEY_BYTES = 256,
 };
 
@@ -168,9 +167,9 @@ static int check_room(struct daemon *daemon, uid_t uid, struct err *err)
         own += jobs->live[i]->record->uid == uid;
     if (jobs->n >= UNFINISHED_MAX)
         return err_set(err, ERR_BUSY, "%d jobs wait or run already", UNFINISHED_MAX);
-    if (own >= UNFINISHED_MAX_PER_UID && !daemon->config->user_mode)
+    if (own >= (size_t)daemon->config->user_jobs && !daemon->config->user_mode)
         return err_set(err, ERR_BUSY, "%d of your jobs wait or run already",
-                       UNFINISHED_MAX_PER_UID);
+                       daemon->config->user_jobs);
     return 0;
 }
 
@@ -191,6 +190,21 @@ static int check_texts(const json_t *params, const char *cwd, const char *key, s
                              LIMIT_PATH_BYTES);
     if (key != NULL && (key[0] == '\0' || strlen(key) > KEY_BYTES))
         return method_refuse(err, params, "key", "1 to %d bytes", KEY_BYTES);
+    return 0;
+}
+
+/* "all" is as many as the user may have; a count beyond that would never run. */
+static int check_limit(const struct daemon *daemon, const struct job_parallel *parallel,
+                       struct devlist *want, struct err *err)
+{
+    size_t most = (size_t)daemon->config->user_devices;
+    if (most == 0 || want->n <= most)
+        return 0;
+    if (parallel->n_devices > 0)
+        return err_at(err, ERR_DENIED, "/parallel/devices",
+                      "a user may hold %zu device%s at once, found %zu", most, most == 1 ? "" : "s",
+                      want->n);
+    want->n = most;
     return 0;
 }
 
@@ -227,6 +241,8 @@ static int fill(struct daemon *daemon, struct submission *submission, const stru
         return err_set(err, ERR_NOMEM, "out of memory");
     submission->record = record;
     int rc = devlist_want(&job->parallel, &daemon->devices, &record->want, err);
+    if (rc == 0)
+        rc = check_limit(daemon, &job->parallel, &record->want, err);
     if (rc == 0)
         rc = job_check_devices(job, record->want.n, err);
     if (rc != 0)

@@ -130,6 +130,8 @@ void box_start(struct box *box, const char *name, int n_devices)
         .clock_ms = 1000,
         .config = {.user_mode = true,
                    .grace_s = 10,
+                   .half_life_h = 24,
+                   .user_jobs = 5000,
                    .socket = socket,
                    .state = state,
                    .worker = strdup("/libexec/traind-worker")},

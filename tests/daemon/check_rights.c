@@ -165,12 +165,81 @@ START_TEST(only_administrators_raise_a_priority)
 }
 END_TEST
 
+static void finish(int64_t id)
+{
+    static const char done[] = "{\"type\":\"done\",\"step\":10,\"weights\":\"/home/a/w\"}";
+    box_wait_open(&box, id);
+    box_started(&box, id);
+    box_advance(&box, 60000);
+    box_report(&box, id, done);
+    box_ended(&box, id, (struct runner_exit){.status = 0, .reason = RUNNER_EXITED});
+}
+
+static const char *why(int64_t id)
+{
+    static char buf[128];
+    json_t *record = client_show(&box, &client, id);
+    snprintf(buf, sizeof buf, "%s", text(record, "reason"));
+    json_decref(record);
+    return buf;
+}
+
+/* Also after a restart: what was used is read from the history. */
+START_TEST(who_has_had_less_goes_first)
+{
+    struct client other;
+    finish(client_submit(&box, &client, 4));
+    client_close(&client);
+    box_stop(&box);
+    box_start(&box, "a", 4);
+    client_open(&box, &client);
+    client_open_as(&box, &other, 65534);
+    int64_t running = client_submit(&box, &client, 4), own = client_submit(&box, &client, 4);
+    int64_t theirs = client_submit(&box, &other, 4);
+    ck_assert_str_eq(why(own), "behind job 4 (fair share)");
+    ck_assert_str_eq(why(theirs), "waiting for 4 of 4 devices");
+    finish(running);
+    finish(theirs);
+    finish(own);
+    client_close(&other);
+}
+END_TEST
+
+START_TEST(a_user_has_a_limit_of_devices)
+{
+    struct client other;
+    box.config.user_devices = 2;
+    client_open_as(&box, &other, 65534);
+    box_wait_open(&box, client_submit(&box, &client, 1));
+    int64_t more = client_submit(&box, &client, 2), third = client_submit(&box, &client, 1);
+    ck_assert_str_eq(why(more), "user limit: 1 of 2 devices");
+    ck_assert_str_eq(why(third), "behind job 2");
+    box_wait_open(&box, client_submit(&box, &other, 2));
+    json_t *reply = client_call(&box, &other, "job.submit",
+                                json_pack("{s:o, s:s}", "job", box_document(3), "cwd", "/"));
+    const json_t *error = json_object_get(reply, "error");
+    ck_assert_str_eq(text(error, "message"), "a user may hold 2 devices at once, found 3");
+    json_decref(reply);
+    json_t *all = box_document(1);
+    json_object_set_new(json_object_get(all, "parallel"), "devices", json_string("all"));
+    json_decref(
+        client_result(&box, &other, "job.submit", json_pack("{s:o, s:s}", "job", all, "cwd", "/")));
+    json_t *record = client_show(&box, &client, 5);
+    ck_assert_int_eq(integer(record, "n_devices"), 2);
+    json_decref(record);
+    client_close(&other);
+}
+END_TEST
+
 int main(void)
 {
-    static const char *const names[] = {
-        "others_see_that_a_job_is_there_and_no_more", "jobs_of_root_are_off_in_the_system_daemon",
-        "root_finds_a_place_among_any_number_of_clients", "one_user_leaves_room_for_the_others",
-        "only_administrators_raise_a_priority"};
+    static const char *const names[] = {"others_see_that_a_job_is_there_and_no_more",
+                                        "jobs_of_root_are_off_in_the_system_daemon",
+                                        "root_finds_a_place_among_any_number_of_clients",
+                                        "one_user_leaves_room_for_the_others",
+                                        "only_administrators_raise_a_priority",
+                                        "who_has_had_less_goes_first",
+                                        "a_user_has_a_limit_of_devices"};
     if (geteuid() != 0)
         return checks_skip(names, sizeof names / sizeof *names, "only root can play two users");
     Suite *suite = suite_create("rights");
@@ -181,5 +250,7 @@ int main(void)
     tcase_add_test(tcase, root_finds_a_place_among_any_number_of_clients);
     tcase_add_test(tcase, one_user_leaves_room_for_the_others);
     tcase_add_test(tcase, only_administrators_raise_a_priority);
+    tcase_add_test(tcase, who_has_had_less_goes_first);
+    tcase_add_test(tcase, a_user_has_a_limit_of_devices);
     return checks_run(suite);
 }

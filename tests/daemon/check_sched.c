@@ -1,8 +1,10 @@
-/* The queue's decisions and device sets, by value, and in a simulation with invariants. */
-#include <stdlib.h>
+/* The queue's decisions and device sets, by value. */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/sched.h"
+#include "daemon/share.h"
 #include "tests/lib/checks.h"
 
 static struct devlist list(const char *text)
@@ -91,156 +93,171 @@ START_TEST(sixty_four_devices_are_one_word)
 }
 END_TEST
 
-START_TEST(first_come_first_served_with_reasons)
+/* ── The queue, by value ── */
+
+enum { ROWS = 6 };
+
+/* A job of the queue and what is decided on it: "=" and devices, or the reason. */
+struct row {
+    size_t user;
+    int64_t priority, after;
+    const char *want;
+    double limit_s; /* 0: none */
+    const char *answer;
+};
+
+/* Decides on `rows` (ids from 1), with 4 devices; `held`: devices 0, 1, … and when they are free.
+ */
+static struct sched_head decide(struct sched_box box, struct sched_user *users,
+                                const struct row *rows, size_t n)
 {
     struct devlist devices = list("cpu:0,cpu:1,cpu:2,cpu:3");
-    struct devlist two = list("cpu,cpu"), four = list("cpu,cpu,cpu,cpu"), one = list("cpu");
-    char buf[64];
-    struct sched_job queue[] = {
-        {.id = 10, .want = &two}, {.id = 17, .want = &four}, {.id = 18, .want = &one}};
-    sched_decide(&devices, 0xf, queue, 3);
-    ck_assert(queue[0].start && !queue[1].start && !queue[2].start);
-    ck_assert_uint_eq(queue[0].got, 0x3);
-    ck_assert_str_eq(sched_reason(&queue[1].why, &four, buf), "waiting for 2 of 4 devices");
-    ck_assert_str_eq(sched_reason(&queue[2].why, &one, buf), "behind job 17");
-    struct sched_job alone[] = {{.id = 1, .want = &one}};
-    sched_decide(&devices, 0, alone, 1);
-    ck_assert_str_eq(sched_reason(&alone[0].why, &one, buf), "waiting for 1 of 1 device");
+    struct sched_job queue[ROWS];
+    struct sched_head head;
+    struct err err = ERR_INIT;
+    box.devices = &devices;
+    box.now_s = 100;
+    box.free = 0xf & ~box.drained;
+    for (size_t i = 0; i < box.n_runs; i++)
+        box.free &= ~box.runs[i].devices;
+    for (size_t i = 0; i < n; i++) {
+        struct devlist want = list(rows[i].want);
+        queue[i] = (struct sched_job){.id = (int64_t)i + 1,
+                                      .user = rows[i].user,
+                                      .priority = rows[i].priority,
+                                      .after = rows[i].after,
+                                      .wish = devwish_of(&devices, &want),
+                                      .limit_s = rows[i].limit_s > 0 ? rows[i].limit_s : INFINITY};
+    }
+    ck_assert_int_eq(sched_decide(&box, users, 2, queue, n, &head, &err), 0);
+    for (size_t i = 0; i < n; i++) {
+        char buf[64];
+        if (queue[i].start)
+            snprintf(buf, sizeof buf, "= %llx", (unsigned long long)queue[i].got);
+        else
+            sched_reason(&queue[i].why, buf);
+        ck_assert_msg(strcmp(buf, rows[i].answer) == 0, "job %zu: %s, not %s", i + 1, buf,
+                      rows[i].answer);
+    }
+    return head;
+}
+
+START_TEST(first_come_first_served)
+{
+    struct sched_user users[2] = {0};
+    static const struct row rows[] = {{0, 0, 0, "cpu,cpu", 0, "= 3"},
+                                      {0, 0, 0, "cpu,cpu,cpu,cpu", 0, "waiting for 2 of 4 devices"},
+                                      {0, 0, 0, "cpu", 0, "behind job 2"},
+                                      {0, 0, 0, "cpu", 0, "behind job 2"}};
+    struct sched_head head = decide((struct sched_box){0}, users, rows, 4);
+    ck_assert_int_eq(head.id, 2);
+    ck_assert(isinf(head.start_s));
+    ck_assert_uint_eq(users[0].devices, 2);
 }
 END_TEST
 
 START_TEST(priority_and_dependencies)
 {
-    struct devlist devices = list("cpu:0,cpu:1");
-    struct devlist two = list("cpu,cpu"), one = list("cpu");
-    char buf[64];
-    struct sched_job queue[] = {{.id = 1, .want = &one, .priority = -1},
-                                {.id = 2, .want = &two},
-                                {.id = 3, .want = &one},
-                                {.id = 4, .want = &one, .priority = 5, .after = 2},
-                                {.id = 5, .want = &one, .priority = 1}};
-    static const int64_t order[] = {4, 5, 2, 3, 1};
-    static const char *const reasons[] = {"after job 2", NULL, "waiting for 1 of 2 devices",
-                                          "behind job 2", "behind job 2 (priority)"};
-    sched_decide(&devices, 0x3, queue, 5);
-    for (size_t i = 0; i < 5; i++) {
-        ck_assert_int_eq(queue[i].id, order[i]);
-        ck_assert_int_eq(queue[i].start, reasons[i] == NULL);
-        if (reasons[i] != NULL)
-            ck_assert_str_eq(sched_reason(&queue[i].why, queue[i].want, buf), reasons[i]);
-    }
+    struct sched_user users[2] = {0};
+    static const struct row rows[] = {{0, -1, 0, "cpu,cpu", 0, "behind job 2 (priority)"},
+                                      {0, 0, 0, "cpu,cpu,cpu,cpu", 0, "waiting for 1 of 4 devices"},
+                                      {0, 5, 2, "cpu", 0, "after job 2"},
+                                      {0, 1, 0, "cpu", 0, "= 1"}};
+    decide((struct sched_box){0}, users, rows, 4);
 }
 END_TEST
 
-/* ── Simulation: jobs come and end at random ── */
-
-enum { SIM_JOBS = 400, SIM_DEVICES = 8 };
-
-struct sim_job {
-    struct devlist want;
-    enum { ABSENT, QUEUED, RUNNING, OVER } state;
-    devset held;
-    int starts;
-};
-
-struct sim {
-    struct devlist devices;
-    struct sim_job job[SIM_JOBS];
-    int n;
-    devset assigned;
-    unsigned seed;
-};
-
-static void sim_submit(struct sim *sim)
+START_TEST(who_has_had_less_goes_first)
 {
-    struct sim_job *job = &sim->job[sim->n++];
-    size_t n = (size_t)rand_r(&sim->seed) % SIM_DEVICES + 1;
-    job->state = QUEUED;
-    job->want.n = n;
-    for (size_t i = 0; i < n; i++) /* some by name, all different */
-        job->want.id[i] = (struct device_id){DEVICE_CPU, rand_r(&sim->seed) % 4 == 0 ? (int)i : -1};
+    struct sched_user users[2] = {{.uid = 1, .usage = 10}, {.uid = 2, .usage = 5}};
+    static const struct row rows[] = {{0, 0, 0, "cpu,cpu,cpu", 0, "behind job 2 (fair share)"},
+                                      {1, 0, 0, "cpu,cpu,cpu,cpu", 0, "waiting for 1 of 4 devices"},
+                                      {0, 1, 0, "cpu", 0, "= 1"}};
+    decide((struct sched_box){0}, users, rows, 3);
+    /* Of the same: who holds fewer, also of what starts in this pass. */
+    struct sched_user equal[2] = {0};
+    static const struct row turns[] = {{0, 0, 0, "cpu", 0, "= 1"},
+                                       {0, 0, 0, "cpu", 0, "= 4"},
+                                       {0, 0, 0, "cpu", 0, "waiting for 1 of 1 device"},
+                                       {1, 0, 0, "cpu", 0, "= 2"},
+                                       {1, 0, 0, "cpu", 0, "= 8"}};
+    decide((struct sched_box){0}, equal, turns, 5);
 }
+END_TEST
 
-static void sim_end_one(struct sim *sim)
+START_TEST(a_limit_of_devices_keeps_only_its_user_waiting)
 {
-    int at = rand_r(&sim->seed) % (sim->n > 0 ? sim->n : 1);
-    for (int i = 0; i < sim->n; i++) {
-        struct sim_job *job = &sim->job[(at + i) % sim->n];
-        if (job->state != RUNNING)
-            continue;
-        sim->assigned &= ~job->held;
-        job->state = OVER;
-        return;
-    }
+    struct sched_user users[2] = {{.uid = 1, .devices = 1}, {.uid = 2}};
+    static const struct sched_run runs[] = {{0x1, INFINITY}};
+    static const struct row rows[] = {{0, 0, 0, "cpu,cpu", 0, "user limit: 1 of 2 devices"},
+                                      {0, 0, 0, "cpu", 0, "behind job 1"},
+                                      {1, 0, 0, "cpu,cpu", 0, "= 6"}};
+    struct sched_box box = {.runs = runs, .n_runs = 1, .user_devices = 2};
+    ck_assert_int_eq(decide(box, users, rows, 3).id, 0);
 }
+END_TEST
 
-static void sim_schedule(struct sim *sim)
+START_TEST(drained_devices_are_nobodys)
 {
-    struct sched_job queue[SIM_JOBS];
-    int who[SIM_JOBS];
-    size_t n = 0;
-    bool waited = false;
-    for (int i = 0; i < sim->n; i++)
-        if (sim->job[i].state == QUEUED) {
-            queue[n] = (struct sched_job){.id = i + 1, .want = &sim->job[i].want};
-            who[n++] = i;
-        }
-    sched_decide(&sim->devices, devset_all(&sim->devices) & ~sim->assigned, queue, n);
-    for (size_t k = 0; k < n; k++) {
-        struct sim_job *job = &sim->job[who[k]];
-        waited |= !queue[k].start;
-        ck_assert_msg(queue[k].start == !waited, "a job overtook another");
-        if (!queue[k].start) {
-            ck_assert(k == 0 || queue[k - 1].start || queue[k].why.behind != 0);
-            continue;
-        }
-        devset got = queue[k].got;
-        struct devlist ordered;
-        ck_assert(devset_pick(&sim->devices, &job->want, got, &ordered));
-        ck_assert_uint_eq(devset_count(got), job->want.n);
-        ck_assert_msg((got & sim->assigned) == 0, "a device is in two jobs");
-        for (size_t i = 0; i < job->want.n; i++)
-            if (job->want.id[i].index >= 0)
-                ck_assert_int_eq(ordered.id[i].index, job->want.id[i].index);
-        sim->assigned |= got;
-        job->held = got;
-        job->state = RUNNING;
-        job->starts++;
-    }
+    struct sched_user users[2] = {0};
+    static const struct row rows[] = {{0, 0, 0, "cpu,cpu,cpu", 0, "1 of 3 devices drained"},
+                                      {0, 0, 0, "cpu:1", 0, "1 of 1 device drained"},
+                                      {1, 0, 0, "cpu,cpu", 0, "= c"}};
+    struct sched_box box = {.drained = 0x3};
+    decide(box, users, rows, 3);
 }
+END_TEST
 
-static void sim_check(const struct sim *sim)
+/* Devices 0 and 1 are free at 200, 2 at 150, 3 now: three can be had at 200 and four then. */
+START_TEST(what_is_behind_the_head_never_delays_it)
 {
-    devset held = 0;
-    bool queued = false;
-    for (int i = 0; i < sim->n; i++) {
-        if (sim->job[i].state == RUNNING)
-            held |= sim->job[i].held;
-        queued |= sim->job[i].state == QUEUED;
-    }
-    ck_assert(held == sim->assigned);
-    ck_assert_msg(!queued || sim->assigned != 0, "jobs wait on an idle machine");
+    static const struct sched_run runs[] = {{0x3, 200}, {0x4, 150}};
+    static const struct row rows[] = {
+        {0, 0, 0, "cpu,cpu,cpu,cpu", 50, "waiting for 3 of 4 devices"},
+        {0, 0, 0, "cpu", 0, "behind job 1"},
+        {0, 0, 0, "cpu", 101, "behind job 1"},
+        {0, 0, 0, "cpu", 100, "= 8"},
+        {0, 0, 0, "cpu", 1, "behind job 1"}};
+    struct sched_user users[2] = {0};
+    struct sched_box box = {.runs = runs, .n_runs = 2};
+    struct sched_head head = decide(box, users, rows, 5);
+    ck_assert_double_eq(head.start_s, 200);
+    /* One of those that are free by then is left over: it is anybody's, for any time. */
+    static const struct row beside[] = {{0, 0, 0, "cpu,cpu,cpu", 50, "waiting for 2 of 3 devices"},
+                                        {0, 0, 0, "cpu", 0, "= 8"}};
+    ck_assert_double_eq(decide(box, users, beside, 2).start_s, 200);
+    static const struct row named[] = {{0, 0, 0, "cpu:2,cpu:3", 50, "waiting for 1 of 2 devices"},
+                                       {0, 0, 0, "cpu", 0, "behind job 1"},
+                                       {0, 0, 0, "cpu", 50, "= 8"}};
+    ck_assert_double_eq(decide(box, users, named, 3).start_s, 150);
 }
+END_TEST
 
-START_TEST(simulation)
+/* Device 0 may be held for ever: what the head could use waits with it, other devices do not. */
+START_TEST(without_a_time_limit_only_what_is_beside_starts)
 {
-    static struct sim sim;
-    sim = (struct sim){.devices = list("cpu:0,cpu:1,cpu:2,cpu:3,cpu:4,cpu:5,cpu:6,cpu:7"),
-                       .seed = (unsigned)_i + 1};
-    bool busy = true;
-    while (busy) {
-        if (sim.n < SIM_JOBS && rand_r(&sim.seed) % 2 == 0)
-            sim_submit(&sim);
-        else
-            sim_end_one(&sim);
-        sim_schedule(&sim);
-        sim_check(&sim);
-        busy = sim.n < SIM_JOBS || sim.assigned != 0;
-    }
-    for (int i = 0; i < SIM_JOBS; i++) {
-        ck_assert_int_eq(sim.job[i].state, OVER);
-        ck_assert_int_eq(sim.job[i].starts, 1);
-    }
+    static const struct sched_run runs[] = {{0x1, INFINITY}};
+    static const struct row rows[] = {{0, 0, 0, "cpu,cpu,cpu,cpu", 0, "waiting for 1 of 4 devices"},
+                                      {0, 0, 0, "cpu", 1, "behind job 1"}};
+    static const struct row named[] = {{0, 0, 0, "cpu:0,cpu:1", 0, "waiting for 1 of 2 devices"},
+                                       {0, 0, 0, "cpu", 0, "= 4"},
+                                       {0, 0, 0, "cpu:1", 1, "behind job 1"}};
+    struct sched_user users[2] = {0};
+    struct sched_box box = {.runs = runs, .n_runs = 1};
+    ck_assert(isinf(decide(box, users, rows, 2).start_s));
+    decide(box, users, named, 3);
+}
+END_TEST
+
+START_TEST(use_decays)
+{
+    ck_assert_double_eq_tol(share_decay(8, 100, 100), 4, 1e-12);
+    ck_assert_double_eq_tol(share_decay(8, -5, 100), 8, 1e-12);
+    ck_assert_double_eq_tol(share_run(2, 1, 1e9), 2, 1e-6);
+    /* To have run and then to have waited is the same in one step or two. */
+    double once = share_run(3, 70, 50);
+    double twice = share_decay(share_run(3, 30, 50), 40, 50) + share_run(3, 40, 50);
+    ck_assert_double_eq_tol(once, twice, 1e-9);
 }
 END_TEST
 
@@ -253,8 +270,13 @@ int main(void)
     tcase_add_test(tcase, want_of_a_document);
     tcase_add_test(tcase, sixty_four_devices_are_one_word);
     tcase = checks_case(suite, "sched", 0);
-    tcase_add_test(tcase, first_come_first_served_with_reasons);
+    tcase_add_test(tcase, first_come_first_served);
     tcase_add_test(tcase, priority_and_dependencies);
-    tcase_add_loop_test(tcase, simulation, 0, 20);
+    tcase_add_test(tcase, who_has_had_less_goes_first);
+    tcase_add_test(tcase, a_limit_of_devices_keeps_only_its_user_waiting);
+    tcase_add_test(tcase, drained_devices_are_nobodys);
+    tcase_add_test(tcase, what_is_behind_the_head_never_delays_it);
+    tcase_add_test(tcase, without_a_time_limit_only_what_is_beside_starts);
+    tcase_add_test(tcase, use_decays);
     return checks_run(suite);
 }

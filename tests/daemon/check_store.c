@@ -136,6 +136,7 @@ START_TEST(an_older_database_is_brought_up)
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(db,
+                                  "DROP INDEX job_use;"
                                   "ALTER TABLE job DROP COLUMN priority;"
                                   "ALTER TABLE job DROP COLUMN time_limit_s;"
                                   "ALTER TABLE job DROP COLUMN after_jobs;"

@@ -109,3 +109,9 @@ TESTS += tests/daemon/check_queue
 tests_daemon_check_queue_SOURCES = tests/daemon/check_queue.c tests/daemon/box.c tests/daemon/box.h
 tests_daemon_check_queue_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_daemon_check_queue_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/daemon/check_sched_sim
+TESTS += tests/daemon/check_sched_sim
+tests_daemon_check_sched_sim_SOURCES = tests/daemon/check_sched_sim.c
+tests_daemon_check_sched_sim_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_daemon_check_sched_sim_LDADD = $(DAEMON_LIBS) $(TEST_LIBS)
