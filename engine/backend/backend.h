@@ -90,7 +90,8 @@ struct device_config {
 };
 
 struct backend {
-    const char *name; /* "cpu" */
+    const char *name;   /* "cpu" */
+    bool shares_memory; /* all devices have one: what a config says of it is the whole */
     const struct kernel *const *kernels;
     size_t n_kernels;
 

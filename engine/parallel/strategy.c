@@ -28,16 +28,62 @@ size_t strategy_bytes(const struct strategy_memory *memory)
            (size_t)memory->outboxes * memory->outbox_bytes;
 }
 
+static double mib(int64_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+/* Of one device, or of all that share a memory. */
+struct demand {
+    int64_t bytes, variable_bytes;
+};
+
+/* The place is that of what is too much: the variables alone, or what grows with the batch. */
+static int refuse_memory(const struct strategy_config *config, const struct demand *demand,
+                         int device, struct err *err)
+{
+    int64_t there = config->devices[device].memory_bytes;
+    bool together = config->backend->shares_memory && config->n_devices > 1;
+    return err_at(err, ERR_JOB_INVALID,
+                  demand->variable_bytes >= there ? "/model" : "/train/batch_size",
+                  "the job needs %.1f MiB on %s, %.1f of them for variables, and there are %.1f",
+                  mib(demand->bytes), together ? "its devices" : config->devices[device].name,
+                  mib(demand->variable_bytes), mib(there));
+}
+
+/* Before a system that promises more memory than it has ends the job, or another one. */
+static int check_memory(const struct strategy_config *config, const struct strategy_memory *memory,
+                        struct err *err)
+{
+    bool together = config->backend->shares_memory;
+    struct demand demand = {0};
+    for (int d = 0; d < config->n_devices; d++) {
+        int64_t there = config->devices[d].memory_bytes;
+        demand.bytes += (int64_t)strategy_bytes(&memory[d]);
+        demand.variable_bytes += (int64_t)memory[d].variable_bytes;
+        if (together && d < config->n_devices - 1)
+            continue;
+        if (there > 0 && demand.bytes > there)
+            return refuse_memory(config, &demand, d, err);
+        demand = (struct demand){0};
+    }
+    return 0;
+}
+
 int strategy_plan(const struct strategy_config *config, struct strategy_memory *ret_memory,
                   double *ret_flops, struct err *err)
 {
-    return chosen(config)->plan(config, ret_memory, ret_flops, err);
+    int rc = chosen(config)->plan(config, ret_memory, ret_flops, err);
+    return rc == 0 ? check_memory(config, ret_memory, err) : rc;
 }
 
 int strategy_open(const struct strategy_config *config, struct strategy **ret_strategy,
                   struct err *err)
 {
-    return chosen(config)->open(config, ret_strategy, err);
+    struct strategy_memory memory[LIMIT_DEVICES];
+    double flops;
+    int rc = strategy_plan(config, memory, &flops, err);
+    return rc == 0 ? chosen(config)->open(config, ret_strategy, err) : rc;
 }
 
 bool strategy_close(struct strategy *strategy)

@@ -86,12 +86,12 @@ const struct strategy_batch *strategy_largest(const struct strategy_config *conf
 size_t strategy_bytes(const struct strategy_memory *memory);
 
 /* Plans without touching a device: what strategy_open would allocate, a row a device, and a
- * training step's FLOPs. */
+ * training step's FLOPs. Errors: ERR_JOB_INVALID where a device has less memory. */
 int strategy_plan(const struct strategy_config *config, struct strategy_memory *ret_memory,
                   double *ret_flops, struct err *err);
 
-/* Starts the device threads, allocates, builds every plan. `config`'s pointers outlive the
- * strategy. A device's failure is reported as «replica 1 on cpu:1: …». */
+/* Plans as strategy_plan, then starts the device threads, allocates, builds every plan. `config`'s
+ * pointers outlive the strategy. A device's failure is reported as «replica 1 on cpu:1: …». */
 int strategy_open(const struct strategy_config *config, struct strategy **ret_strategy,
                   struct err *err);
 /* false: a device's thread has not come back, as an error has said. It may still use all that the

@@ -223,6 +223,49 @@ START_TEST(batch_norm_keeps_the_controllers_statistics)
 }
 END_TEST
 
+/* 100000 outputs of 8 samples; in MiB. */
+static const struct memory_case {
+    int devices, there;
+    const char *path, *message;
+} memories[] = {
+    {1, 100, NULL, NULL},
+    {1, 10, "/train/batch_size",
+     "the job needs 13.0 MiB on cpu:0, 6.9 of them for variables, and there are 10.0"},
+    {1, 4, "/model",
+     "the job needs 13.0 MiB on cpu:0, 6.9 of them for variables, and there are 4.0"},
+    {3, 100, NULL, NULL},
+    {3, 25, "/train/batch_size",
+     "the job needs 26.7 MiB on its devices, 20.6 of them for variables, and there are 25.0"},
+    {3, 10, "/model",
+     "the job needs 26.7 MiB on its devices, 20.6 of them for variables, and there are 10.0"},
+};
+
+START_TEST(a_job_that_does_not_fit_is_refused)
+{
+    char patch[256];
+    struct device_config devices[3];
+    const struct memory_case *test = &memories[_i];
+    snprintf(patch, sizeof patch,
+             "{'model': {'layers': [{'type': 'Linear', 'out_features': 100000}]},"
+             " 'train': {'batch_size': 8}, 'parallel': {'mode': '%s', 'devices': %d}}",
+             test->devices > 1 ? "replicate" : "single", test->devices);
+    struct job *job = run_job_parse(patch);
+    struct trainer_config config = run_job_config(job, test->devices, place("small"));
+    for (int i = 0; i < test->devices; i++) {
+        devices[i] = config.devices[i];
+        devices[i].memory_bytes = (int64_t)test->there << 20;
+    }
+    config.devices = devices;
+    run_job_with(&config, 0, &run);
+    ck_assert_int_eq(run.rc, test->path == NULL ? 0 : ERR_JOB_INVALID);
+    if (test->path != NULL) {
+        ck_assert_str_eq(run.err.path, test->path);
+        ck_assert_str_eq(run.err.message, test->message);
+    }
+    job_free(job);
+}
+END_TEST
+
 /* Runs on devices of these cores and this memory, in GB; returns what the log says of it. */
 static const char *said_of(const int *cores, const int *memory, int n, const char *mode)
 {
@@ -289,6 +332,8 @@ int main(void)
     tcase_add_test(tcase, inputs_of_five_and_of_one_sample_are_refused);
     tcase_add_test(tcase, the_order_of_devices_names_the_controller);
     tcase_add_test(tcase, batch_norm_keeps_the_controllers_statistics);
+    tcase_add_loop_test(tcase, a_job_that_does_not_fit_is_refused, 0,
+                        (int)(sizeof memories / sizeof memories[0]));
     tcase_add_test(tcase, unequal_devices_are_warned_of_once);
     tcase_add_test(tcase, outputs_are_gathered_on_the_device_named);
     int status = checks_run(suite);

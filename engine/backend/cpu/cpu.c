@@ -111,6 +111,7 @@ static const struct kernel *const kernels[] = {
 
 const struct backend backend_cpu = {
     .name = "cpu",
+    .shares_memory = true,
     .kernels = kernels,
     .n_kernels = sizeof kernels / sizeof kernels[0],
     .check_precision = cpu_check_precision,
