@@ -10,6 +10,7 @@
 #include "engine/graph/graph.h"
 #include "engine/ops/registry.h"
 #include "engine/train/init.h"
+#include "engine/train/weights_file.h"
 #include "tests/engine/models.h"
 #include "tests/engine/run_job.h"
 #include "tests/lib/checks.h"
@@ -218,6 +219,43 @@ START_TEST(a_frozen_layer_still_iterates)
 }
 END_TEST
 
+static void has(const char *path, const char *key)
+{
+    struct safetensors *file;
+    struct err err = ERR_INIT;
+    ck_assert_msg(safetensors_open(path, &file, &err) == 0, "%s", err.message);
+    ck_assert_uint_eq(safetensors_count(file), 8);
+    ck_assert_msg(safetensors_find(file, key) != NULL, "%s has no %s", path, key);
+    safetensors_close(file);
+}
+
+/* The state_dict of a DataParallel of such layers has these keys; what comes back validates alike.
+ */
+START_TEST(files_go_to_data_parallel_and_back)
+{
+    static struct run_job run;
+    struct err err = ERR_INIT;
+    char weights[600], parallel[600], single[600], patch[2048];
+    size_t n = 0;
+    run_job_well("{'model': {" LAYERS "}}", place("kept"), 1, &run);
+    double loss = run.done.validation_loss;
+    snprintf(weights, sizeof weights, "%s/weights.safetensors", place("kept"));
+    snprintf(parallel, sizeof parallel, "%s/parallel.safetensors", checks_scratch());
+    snprintf(single, sizeof single, "%s/single.safetensors", checks_scratch());
+    ck_assert_int_eq(weights_convert(weights, parallel, true, &n, &err), 0);
+    ck_assert_uint_eq(n, 8);
+    has(parallel, "module.a.weight_orig");
+    has(parallel, "module.b.weight_u");
+    ck_assert_int_eq(weights_convert(parallel, single, false, &n, &err), 0);
+    has(single, "b.weight_v");
+    snprintf(patch, sizeof patch,
+             "{'model': {" LAYERS ", 'init': {'weights': '%s'}}, 'train': {'mode': 'evaluate'}}",
+             single);
+    run_job_well(patch, place("evaluated"), 1, &run);
+    ck_assert_double_eq(run.done.validation_loss, loss);
+}
+END_TEST
+
 int main(void)
 {
     checks_scratch(); /* one for all of the forked tests */
@@ -232,6 +270,7 @@ int main(void)
     tcase_add_test(tcase, validations_and_resumes_change_no_bit);
     tcase_add_test(tcase, each_accumulated_batch_iterates);
     tcase_add_test(tcase, a_frozen_layer_still_iterates);
+    tcase_add_test(tcase, files_go_to_data_parallel_and_back);
     int status = checks_run(suite);
     checks_scratch_remove();
     return status;

@@ -71,6 +71,16 @@ def test_a_result_that_cannot_be_printed_is_a_failure(args):
     assert "cannot write to standard output: No space left on device" in done.stderr
 
 
+def test_a_device_of_fewer_cores_is_warned_of(folder):
+    cores = sorted(os.sched_getaffinity(0))[:3]
+    if len(cores) < 3:
+        pytest.skip("two devices of unequal cores need three cores")
+    done = worker("run", write(folder, linear(devices=2)), "--cpu-devices", "2", cwd=folder,
+                  preexec_fn=lambda: os.sched_setaffinity(0, cores))
+    assert done.returncode == 0, done.stderr
+    assert "cpu:0 has under 75 % of the cores of cpu:1" in done.stdout + done.stderr
+
+
 def staged(devices, **parallel):
     job = linear()
     job["model"]["layers"] = [{"type": "Linear", "name": "a", "out_features": 8}, {"type": "Tanh", "name": "t"},
