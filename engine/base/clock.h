@@ -4,5 +4,7 @@
 
 /* Seconds since some moment, monotonic. Any thread. */
 double clock_seconds(void);
+/* Seconds of a core that the calling thread has had. */
+double clock_thread_seconds(void);
 
 #endif

@@ -25,8 +25,8 @@ int executor_run(struct executor *executor, const struct run *run, struct err *e
 /* One section of it. Of one micro-batch they run in their order, with the same slot. */
 int executor_run_section(struct executor *executor, enum section section, const struct run *run,
                          struct err *err);
-/* The whole plan, and how long each of its steps took. */
-int executor_time(struct executor *executor, const struct run *run, double *ret_seconds,
-                  struct err *err);
+/* The whole plan, and how long each of its steps took by a clock of base/clock.h. */
+int executor_time(struct executor *executor, const struct run *run, double (*clock)(void),
+                  double *ret_seconds, struct err *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/base/clock.h"
 #include "engine/base/thread.h"
 #include "engine/exec/executor.h"
 #include "engine/graph/op.h"
@@ -129,6 +130,13 @@ static int make_samples(struct profiling *profiling, struct err *err)
     return rc == 0 && profiling->seconds == NULL ? err_set(err, ERR_NOMEM, "out of memory") : rc;
 }
 
+/* What a lone thread has had of its core leaves out what others take of it meanwhile; of a team it
+ * would leave out the wait for the others. */
+static double (*clock_for(const struct device_config *device))(void)
+{
+    return device->n_threads == 1 ? clock_thread_seconds : clock_seconds;
+}
+
 static int run_once(struct profiling *profiling, struct err *err)
 {
     const struct step step = {.number = 1, .loss_divisor = 1, .gradient_scale = 1};
@@ -140,7 +148,8 @@ static int run_once(struct profiling *profiling, struct err *err)
     const struct run run = {.base = base, .step = &step};
     for (int i = 0; i < MODEL_MAX_INPUTS; i++)
         base[SPACE_DATA + i] = profiling->data[i].at;
-    return executor_time(profiling->executor, &run, profiling->seconds, err);
+    return executor_time(profiling->executor, &run, clock_for(profiling->config->device),
+                         profiling->seconds, err);
 }
 
 static int take_layers(struct profiling *profiling, struct err *err)
