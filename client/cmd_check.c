@@ -29,6 +29,7 @@ static int print_verdict(const struct ctl *ctl, const json_t *plan, struct err *
 {
     char parameters[UNITS_SIZE], steps[UNITS_SIZE], memory[UNITS_SIZE];
     struct text text = {0};
+    int64_t n_steps = integer(plan, "steps"); /* 0: the job does not train */
     const json_t *devices = json_object_get(plan, "devices");
     size_t n = json_array_size(devices);
     text_safe(&text, &ctl->style, ctl->document.name);
@@ -36,10 +37,11 @@ static int print_verdict(const struct ctl *ctl, const json_t *plan, struct err *
         text_add(&text, ": ok (the document; traind-worker was not found, so that shapes and files "
                         "were not looked at)\n");
     else
-        text_fmt(&text, ": ok (%s parameters, %s steps, %zu device%s, %s%s)\n",
+        text_fmt(&text, ": ok (%s parameters, %s%s%zu device%s, %s%s)\n",
                  units_count(integer(plan, "parameters"), parameters),
-                 units_count(integer(plan, "steps"), steps), n, n == 1 ? "" : "s",
-                 units_bytes(most_memory(devices), memory), n == 1 ? "" : " each");
+                 n_steps > 0 ? units_count(n_steps, steps) : "", n_steps > 0 ? " steps, " : "", n,
+                 n == 1 ? "" : "s", units_bytes(most_memory(devices), memory),
+                 n == 1 ? "" : " each");
     return ctl_print(&text, err);
 }
 
@@ -122,8 +124,8 @@ static void add_stages(struct text *text, const struct style *style, const json_
         table_cell(&table, COLOR_BOLD, "%s", begin != NULL ? begin : "-");
         table_cell(&table, COLOR_NONE, "%s", text_str(&devices));
         table_cell(&table, COLOR_NONE, "%" PRId64, integer(stage, "slots"));
-        table_cell(&table, COLOR_NONE, "%.3g s",
-                   json_number_value(json_object_get(stage, "busy_seconds")));
+        table_cell(&table, COLOR_NONE, "%.3g ms",
+                   1e3 * json_number_value(json_object_get(stage, "busy_seconds")));
         text_done(&devices);
     }
     text_add(text, "\n");
@@ -142,8 +144,8 @@ static void add_pipeline(struct text *text, const struct style *style, const jso
     add_stages(text, style, pipeline);
     text_fmt(text, "\nschedule    %s, %" PRId64 " micro-batch%s\n",
              schedule != NULL ? schedule : "-", microbatches, microbatches == 1 ? "" : "es");
-    text_fmt(text, "estimate    %.3g s a step, of which devices rest %.1f %%\n\n",
-             json_number_value(json_object_get(pipeline, "step_seconds")),
+    text_fmt(text, "estimate    %.3g ms a step, of which devices rest %.1f %%\n\n",
+             1e3 * json_number_value(json_object_get(pipeline, "step_seconds")),
              100 * json_number_value(json_object_get(pipeline, "bubble")));
     text_clip_lines(text, style, grid != NULL ? grid : "");
 }
@@ -182,9 +184,11 @@ static int print_plan(const struct ctl *ctl, const json_t *plan, struct err *err
     struct text text = {0};
     double flops = json_number_value(json_object_get(plan, "flops_per_step"));
     text_fmt(&text, "parameters  %s\n", units_count(integer(plan, "parameters"), buf));
-    text_fmt(&text, "steps       %s", units_count(integer(plan, "steps"), buf));
-    text_fmt(&text, ", %s an epoch\n", units_count(integer(plan, "steps_per_epoch"), buf));
-    text_fmt(&text, "a step      %sFLOP\n", units_si(flops, buf));
+    if (integer(plan, "steps") > 0) { /* else the job does not train */
+        text_fmt(&text, "steps       %s", units_count(integer(plan, "steps"), buf));
+        text_fmt(&text, ", %s an epoch\n", units_count(integer(plan, "steps_per_epoch"), buf));
+        text_fmt(&text, "a step      %sFLOP\n", units_si(flops, buf));
+    }
     add_devices(&text, &ctl->style, plan);
     add_layers(&text, &ctl->style, plan);
     add_pipeline(&text, &ctl->style, json_object_get(plan, "pipeline"));

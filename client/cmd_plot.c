@@ -10,6 +10,7 @@
 #include "client/metrics.h"
 #include "client/record.h"
 #include "client/render/plot.h"
+#include "client/render/summary.h"
 #include "proto/json.h"
 
 struct plotted {
@@ -97,6 +98,13 @@ static bool is_id(const char *word)
     return strspn(word, "0123456789") == strlen(word);
 }
 
+/* Only training writes metrics, from its first step on. */
+static bool has_curve(const struct record *record)
+{
+    return json_array_size(record->losses) > 0 &&
+           strcmp(summary_result_name(record), "weights") == 0;
+}
+
 /* The metrics of a job of the daemon's. */
 static int read_id(struct ctl *ctl, const char *word, struct plotted *job, struct err *err)
 {
@@ -112,6 +120,10 @@ static int read_id(struct ctl *ctl, const char *word, struct plotted *job, struc
     text_fmt(&job->name, "%s %s", word, record.name != NULL ? record.name : "");
     if (record.output == NULL || record.output[0] == '\0')
         rc = err_set(err, ERR_NOT_FOUND, "job %s has not begun: there is nothing to plot", word);
+    else if (record_ended(&record) && !has_curve(&record))
+        rc = err_set(err, ERR_NOT_FOUND,
+                     "job %s trained no step: there is nothing to plot; see `trainctl show %s`",
+                     word, word);
     else
         rc = metrics_read(record.output, &job->metrics, err);
     json_decref(json);

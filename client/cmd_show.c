@@ -57,13 +57,17 @@ static void add_head(struct text *text, const struct style *style, const struct 
 
 static void add_exit(struct text *text, const struct style *style, const struct record *record)
 {
-    struct text why = {0};
+    struct text why = {0}, checkpoint = {0};
     if (record->has_exit && record->state != STATE_COMPLETED) {
         summary_exit(&why, style, record);
         text_fmt(text, "%-11s %s\n", "exit", text_str(&why));
     }
-    text->failed |= why.failed;
+    summary_checkpoint(&checkpoint, style, record);
+    if (checkpoint.used > 0)
+        text_fmt(text, "%-11s %s\n", "checkpoint", text_str(&checkpoint));
+    text->failed |= why.failed || checkpoint.failed;
     text_done(&why);
+    text_done(&checkpoint);
 }
 
 static void add_progress(struct text *text, const struct record *record)

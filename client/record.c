@@ -35,6 +35,7 @@ static void read_progress(const json_t *progress, struct record *record)
     record->epoch = integer(progress, "epoch");
     record->epochs = integer(progress, "epochs");
     record->resumed_step = integer(progress, "resumed_step");
+    record->checkpoint_step = integer(progress, "checkpoint_step");
     record->loss = number(progress, "loss");
     record->rate = number(progress, "samples_per_second");
     record->seconds_left = number(progress, "seconds_left");

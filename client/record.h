@@ -20,7 +20,7 @@ struct record {
     const json_t *devices, *confusion, *losses, *history;
 
     bool has_progress;
-    int64_t step, steps, epoch, epochs, resumed_step;
+    int64_t step, steps, epoch, epochs, resumed_step, checkpoint_step;
     double loss, rate, seconds_left, accuracy, validation_loss;
 
     bool has_exit;

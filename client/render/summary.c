@@ -13,6 +13,15 @@
 
 enum { PLOT_COLUMNS = 64, PLOT_ROWS = 8, CLASSES_MAX = 16, LOG_FROM = 30 };
 
+/* A job that does not train leaves other files, and its batches' losses are no curve. */
+static bool trains(const struct record *record)
+{
+    static const char ending[] = ".safetensors";
+    size_t size = record->weights != NULL ? strlen(record->weights) : 0;
+    return size < sizeof ending ||
+           strcmp(record->weights + size - (sizeof ending - 1), ending) == 0;
+}
+
 /* Points of the record's losses ([[step, loss], …]) that are what they should be. */
 static size_t read_losses(const json_t *losses, struct plot_point *points)
 {
@@ -40,7 +49,7 @@ static enum plot_scale scale_for(const struct plot_point *points, size_t n)
 
 void summary_losses(struct text *text, const struct style *style, const struct record *record)
 {
-    if (json_array_size(record->losses) < 2)
+    if (json_array_size(record->losses) < 2 || !trains(record))
         return;
     struct plot_point *points = calloc(json_array_size(record->losses), sizeof *points);
     if (points == NULL) {
@@ -95,14 +104,9 @@ void summary_confusion(struct text *text, const struct style *style, const struc
     table_done(&table);
 }
 
-/* A job that does not train leaves other files. */
 const char *summary_result_name(const struct record *record)
 {
-    static const char ending[] = ".safetensors";
-    size_t size = record->weights != NULL ? strlen(record->weights) : 0;
-    bool trained =
-        size < sizeof ending || strcmp(record->weights + size - (sizeof ending - 1), ending) == 0;
-    return trained ? "weights" : "results";
+    return trains(record) ? "weights" : "results";
 }
 
 void summary_weights(struct text *text, const struct style *style, const struct record *record)
@@ -138,6 +142,17 @@ void summary_exit(struct text *text, const struct style *style, const struct rec
         text_safe(text, style, record->reason);
 }
 
+void summary_checkpoint(struct text *text, const struct style *style, const struct record *record)
+{
+    if (record->state == STATE_COMPLETED || !record_ended(record) || record->checkpoint_step <= 0 ||
+        record->output == NULL)
+        return;
+    text_fmt(text, "step %" PRId64 "; submit the job again with \"output\": \"",
+             record->checkpoint_step);
+    text_safe(text, style, record->output);
+    text_add(text, "\" to go on from there");
+}
+
 static void add_validation(struct text *text, const struct record *record)
 {
     char buf[UNITS_SIZE];
@@ -168,7 +183,7 @@ static void add_end(struct text *text, const struct style *style, const struct r
 
 static void add_failure(struct text *text, const struct style *style, const struct record *record)
 {
-    struct text why = {0};
+    struct text why = {0}, checkpoint = {0};
     summary_exit(&why, style, record);
     if (why.used > 0) {
         text_paint(text, style, COLOR_RED, text_str(&why));
@@ -177,6 +192,11 @@ static void add_failure(struct text *text, const struct style *style, const stru
     text->failed |= why.failed;
     text_done(&why);
     text_fmt(text, "its output: trainctl logs %" PRId64 "\n", record->id);
+    summary_checkpoint(&checkpoint, style, record);
+    if (checkpoint.used > 0)
+        text_fmt(text, "its checkpoint: %s\n", text_str(&checkpoint));
+    text->failed |= checkpoint.failed;
+    text_done(&checkpoint);
 }
 
 void summary_draw(struct text *text, const struct style *style, const struct record *record)
@@ -186,6 +206,9 @@ void summary_draw(struct text *text, const struct style *style, const struct rec
         add_failure(text, style, record);
         return;
     }
+    if (record->steps > 0 && record->resumed_step == record->steps)
+        text_add(text, "its output was trained to this end before: another \"output\" begins anew, "
+                       "more epochs go on\n");
     add_validation(text, record);
     summary_losses(text, style, record);
     summary_confusion(text, style, record);

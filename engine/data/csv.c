@@ -1,6 +1,7 @@
 /* csv.c: a file is read record by record, each at once turned into numbers. */
 #include "engine/data/csv.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -205,8 +206,9 @@ static int refuse_number(const struct reader *reader, const struct csv *csv, int
     char name[96] = "";
     if (csv->names != NULL)
         snprintf(name, sizeof name, " (\"%.64s\")", name_at(csv, column));
-    return FAULT(reader, reader->record.line, err, ", column %lld%s: \"%.64s\" is not a number",
-                 (long long)column + 1, name, cell);
+    return FAULT(reader, reader->record.line, err, ", column %lld%s: \"%.64s\" is not a number%s",
+                 (long long)column + 1, name, cell,
+                 isalpha((unsigned char)cell[0]) ? "; classes are numbers too, from 0" : "");
 }
 
 /* Room for one more row. */

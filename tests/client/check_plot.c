@@ -132,6 +132,24 @@ START_TEST(a_job_that_has_not_begun)
 }
 END_TEST
 
+START_TEST(a_job_that_trained_nothing)
+{
+    static const struct peer_step steps[] = {
+        {.method = "job.show",
+         .reply = "\"result\":{\"id\":7,\"state\":\"failed\",\"losses\":[],"
+                  "\"output\":\"/nowhere/7\"}"},
+        {.method = "job.show",
+         .reply = "\"result\":{\"id\":8,\"state\":\"completed\",\"losses\":[[1,2.5]],"
+                  "\"output\":\"/nowhere/8\",\"weights\":\"/nowhere/8/evaluation.json\"}"}};
+    struct peer *peer = peer_start(steps, 2);
+    ck_assert_int_eq(command(peer_socket(peer), "plot 7", "", ""), 3);
+    says(run.errors, "job 7 trained no step");
+    ck_assert_int_eq(command(peer_socket(peer), "plot 8", "", ""), 3);
+    says(run.errors, "job 8 trained no step");
+    json_decref(peer_stop(peer));
+}
+END_TEST
+
 static const struct {
     const char *command;
     int status;
@@ -178,6 +196,7 @@ int main(void)
     tcase_add_test(tcase, svg_names_the_jobs);
     tcase_add_test(tcase, png_of_a_daemons_job);
     tcase_add_test(tcase, a_job_that_has_not_begun);
+    tcase_add_test(tcase, a_job_that_trained_nothing);
     tcase_add_loop_test(tcase, mistakes_are_named, 0, sizeof refusals / sizeof *refusals);
     tcase_add_test(tcase, broken_and_empty_files);
     int status = checks_run(suite);

@@ -344,6 +344,59 @@ START_TEST(summary_of_failure)
 }
 END_TEST
 
+START_TEST(summary_of_a_checkpoint)
+{
+    struct record record;
+    struct text text = {0};
+    json_t *json =
+        read("{\"id\": 7, \"state\": \"failed\", \"exit\": {\"signal\": 9},"
+             " \"output\": \"/home/a/runs/7\", \"progress\": {\"checkpoint_step\": 400}}",
+             &record);
+    summary_draw(&text, &ascii, &record);
+    assert_text(&text, "job 7 failed\nkilled by signal 9\nits output: trainctl logs 7\n"
+                       "its checkpoint: step 400; submit the job again with \"output\": "
+                       "\"/home/a/runs/7\" to go on from there\n");
+    record.checkpoint_step = 0;
+    summary_checkpoint(&text, &ascii, &record);
+    ck_assert_uint_eq(text.used, 0);
+    record.checkpoint_step = 400;
+    record.state = STATE_RUNNING;
+    summary_checkpoint(&text, &ascii, &record);
+    ck_assert_uint_eq(text.used, 0);
+    json_decref(json);
+}
+END_TEST
+
+START_TEST(summary_of_nothing_left)
+{
+    struct record record;
+    struct text text = {0};
+    json_t *json = read("{\"id\": 7, \"state\": \"completed\","
+                        " \"progress\": {\"step\": 9, \"steps\": 9, \"resumed_step\": 9}}",
+                        &record);
+    summary_draw(&text, &ascii, &record);
+    assert_text(&text, "job 7 completed, resumed after step 9\nits output was trained to this end "
+                       "before: another \"output\" begins anew, more epochs go on\n");
+    json_decref(json);
+}
+END_TEST
+
+START_TEST(summary_of_an_evaluation)
+{
+    struct record record;
+    struct text text = {0};
+    json_t *json =
+        read("{\"id\": 7, \"state\": \"completed\", \"weights\": \"/runs/7/evaluation.json\","
+             " \"progress\": {\"accuracy\": 0.98, \"validation_loss\": 0.1},"
+             " \"losses\": [[1, 0.2], [2, 0.1]]}",
+             &record);
+    summary_draw(&text, &ascii, &record);
+    assert_text(&text, "job 7 completed\nvalidation accuracy 0.9800, loss 0.1000\n"
+                       "\nresults: /runs/7/evaluation.json\n");
+    json_decref(json);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("client/render");
@@ -362,5 +415,8 @@ int main(void)
     tcase_add_test(tcase, odd_records);
     tcase_add_test(tcase, summary_of_success);
     tcase_add_test(tcase, summary_of_failure);
+    tcase_add_test(tcase, summary_of_a_checkpoint);
+    tcase_add_test(tcase, summary_of_nothing_left);
+    tcase_add_test(tcase, summary_of_an_evaluation);
     return checks_run(suite);
 }

@@ -80,7 +80,8 @@ static const struct {
 } broken[] = {
     {"1,2\n3,4,5\n", JOB_AUTO, "t.csv: line 2 has 3 cells, the first has 2"},
     {"1,2\n3\n", JOB_AUTO, "line 2 has 1 cells"},
-    {"a,b\n1,2\n3,x\n", JOB_AUTO, "line 3, column 2 (\"b\"): \"x\" is not a number"},
+    {"a,b\n1,2\n3,x\n", JOB_AUTO,
+     "line 3, column 2 (\"b\"): \"x\" is not a number; classes are numbers too, from 0"},
     {"a,b\n1,2\n", JOB_FALSE, "line 1, column 1: \"a\" is not a number"},
     {"1,2\n,4\n", JOB_AUTO, "line 2, column 1: \"\" is not a number"},
     {"1,2\n3,nan\n", JOB_AUTO, "\"nan\" is not a number"},
