@@ -40,9 +40,10 @@ struct trainer {
     int64_t saved_step;   /* of the newest checkpoint */
     int64_t resumed_step; /* where this run began */
     double saved_time;    /* when it was made, or the run began */
-    double started_time;  /* when the steps began */
-    double step_seconds;  /* in steps, of this run */
+    double started_time;  /* when the steps that the rates count began */
+    double step_seconds;  /* in those steps */
     int64_t step_samples; /* the same for samples */
+    int64_t rated_steps;  /* how many they are */
     struct evaluation evaluation;
     int64_t evaluated_step; /* that `evaluation` is of; 0: none yet */
 };
@@ -218,10 +219,9 @@ static int log_step(struct trainer *trainer, const struct step *step,
         return 0;
 
     struct report report = report_of(trainer, REPORT_PROGRESS);
-    int64_t steps = trainer->step - trainer->resumed_step;
     report.loss = made->loss;
     report.samples_per_second = (double)trainer->step_samples / trainer->step_seconds;
-    report.seconds_left = (clock_seconds() - trainer->started_time) / (double)steps *
+    report.seconds_left = (clock_seconds() - trainer->started_time) / (double)trainer->rated_steps *
                           (double)(trainer->prepared.steps - trainer->step);
     send(trainer, &report);
 
@@ -241,6 +241,19 @@ static int log_step(struct trainer *trainer, const struct step *step,
     return metrics_write_step(&trainer->metrics, &row, err);
 }
 
+/* A run's first step also warms its kernels up: once there are others the rates are theirs. */
+static void rate_step(struct trainer *trainer, double before, double seconds, int64_t samples)
+{
+    if (trainer->step == trainer->resumed_step + 2) {
+        trainer->started_time = before;
+        trainer->step_seconds = 0;
+        trainer->step_samples = trainer->rated_steps = 0;
+    }
+    trainer->step_seconds += seconds;
+    trainer->step_samples += samples;
+    trainer->rated_steps++;
+}
+
 static int train_step(struct trainer *trainer, struct err *err)
 {
     struct accumulated made;
@@ -257,8 +270,7 @@ static int train_step(struct trainer *trainer, struct err *err)
         return rc;
     double seconds = clock_seconds() - before;
     trainer->step++;
-    trainer->step_seconds += seconds;
-    trainer->step_samples += made.samples;
+    rate_step(trainer, before, seconds, made.samples);
     rc = record_write(&trainer->record, trainer->step, epoch_of(trainer, trainer->step),
                       made.records, made.n_records, err);
     if (rc != 0)

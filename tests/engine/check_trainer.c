@@ -77,6 +77,7 @@ START_TEST(metrics_have_a_row_a_step)
     run_job_well("{}", output, 3, &run);
     char *text = run_job_contents(output, "metrics.jsonl", NULL);
     int64_t steps = 0, validations = 0;
+    double rated_samples = 0, rated_seconds = 0;
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         json_t *row = json_loads(line, 0, NULL);
         ck_assert_ptr_nonnull(row);
@@ -98,11 +99,17 @@ START_TEST(metrics_have_a_row_a_step)
             mean = samples == 16 ? (6 * losses[0] + 6 * losses[1] + 4 * losses[2]) / 16
                                  : (3 * losses[0] + 3 * losses[1] + 2 * losses[2]) / 8;
             ck_assert_double_eq_tol(mean, json_real_value(json_object_get(row, "loss")), 1e-7);
+            if (step > 1) { /* the first warms up */
+                rated_samples += (double)samples;
+                rated_seconds += json_real_value(json_object_get(row, "seconds"));
+            }
         }
         json_decref(row);
     }
     ck_assert_int_eq(steps, 6);
     ck_assert_int_eq(validations, 2);
+    double rate = rated_samples / rated_seconds;
+    ck_assert_double_eq_tol(run.progress.samples_per_second, rate, 1e-6 * rate);
     free(text);
 }
 END_TEST
