@@ -15,6 +15,6 @@ EXTRA_PROGRAMS += bench/steps
 bench_steps_SOURCES = bench/steps.c
 bench_steps_LDADD = $(bench_model_parallel_LDADD)
 CLEANFILES += bench/steps
-EXTRA_DIST += bench/RESULTS.md bench/run bench/torch_models.py bench/torch_steps.py \
+EXTRA_DIST += bench/NOTES.md bench/RESULTS.md bench/run bench/torch_models.py bench/torch_steps.py \
 	bench/jobs/cnn.json bench/jobs/gpt.json bench/jobs/gpt_12.json bench/jobs/lstm.json bench/jobs/mlp.json \
 	bench/jobs/resnet18.json bench/jobs/resnet50_b120.json bench/jobs/resnet50_b20.json bench/jobs/resnet50_bf16.json
