@@ -236,6 +236,16 @@ static void start(struct pass *pass, struct sched_job *job, devset usable)
         pass->ends_s[__builtin_ctzll(set)] = pass->box->now_s + job->limit_s;
 }
 
+static void put_behind_head(const struct pass *pass, struct sched_job *job)
+{
+    const struct sched_job *head = pass->head;
+    job->why.other = head->id;
+    if (head->priority != job->priority)
+        job->why.cause = SCHED_PRIORITY;
+    else if (head->id > job->id)
+        job->why.cause = SCHED_SHARE;
+}
+
 /* Decides on the first job of the lane at the top; false: the lane's other jobs wait too. */
 static bool decide(struct pass *pass, struct sched_job *job)
 {
@@ -261,6 +271,8 @@ static bool decide(struct pass *pass, struct sched_job *job)
         reserve(pass, job);
         job->why = (struct sched_why){SCHED_DEVICES, 0,
                                       devwish_missing(box->devices, &job->wish, pass->free), all};
+    } else {
+        put_behind_head(pass, job);
     }
     return true;
 }
@@ -282,20 +294,16 @@ static void decide_all(struct pass *pass)
     }
 }
 
-/* Behind whom a job is that has no reason of its own. */
+/* What was never looked at: the lane waits for one of its user's jobs, or all wait for the head. */
 static void explain(const struct pass *pass, struct sched_job *job)
 {
-    const struct sched_job *head = pass->head;
-    if (job->start || job->why.cause != SCHED_BEHIND)
+    int64_t blocked = pass->users[job->user].blocked;
+    if (job->start || job->why.cause != SCHED_BEHIND || job->why.other != 0)
         return;
-    job->why.other = pass->users[job->user].blocked;
-    if (job->why.other != 0 || head == NULL)
-        return;
-    job->why.other = head->id;
-    if (head->priority != job->priority)
-        job->why.cause = SCHED_PRIORITY;
-    else if (head->id > job->id)
-        job->why.cause = SCHED_SHARE;
+    if (blocked != 0)
+        job->why.other = blocked;
+    else
+        put_behind_head(pass, job);
 }
 
 int sched_decide(const struct sched_box *box, struct sched_user *users, size_t n_users,

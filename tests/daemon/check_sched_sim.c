@@ -305,7 +305,7 @@ START_TEST(random_events)
 {
     struct sim *sim = sim_new(1 + (size_t)_i * 7 % 16, USERS, (unsigned)_i + 1);
     sim->user_devices = _i % 3 == 0 ? 1 + (size_t)_i % 4 : 0;
-    run_events(sim, 1000);
+    run_events(sim, 2000);
     sim->drained = 0;
     schedule(sim);
     for (int i = 0; i < 100000 && sim->first < sim->n; i++)
