@@ -50,6 +50,9 @@ void build_at(struct build *build, int layer, const char *name);
 /* forward.c: data and layers up to graph->output; a layer that nothing reads leaves no node. What
  * graph->received names is there before. */
 int forward_build(struct build *build, struct err *err);
+/* fuse.c: makes one node of those of the forward graph that the registry's fusions name. What is
+ * recorded, sent or read by somebody else stays a value, and its node a node. */
+int fuse(struct build *build, struct err *err);
 /* The target, the loss, the prediction, the output's gradient where one is needed. */
 int forward_build_loss(struct build *build, struct err *err);
 /* trim.c: marks the output of a layer that is as long as the longest sample of a chunk, notes in

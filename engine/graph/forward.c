@@ -93,7 +93,8 @@ int forward_build(struct build *build, struct err *err)
     graph->output = graph->layers[n_layers - 1];
     if (build->found != NULL)
         trim_output(build);
-    return prune(graph, makes_output, err);
+    rc = fuse(build, err);
+    return rc != 0 ? rc : prune(graph, makes_output, err);
 }
 
 int forward_build_loss(struct build *build, struct err *err)

@@ -4,6 +4,8 @@ engine_libengine_a_SOURCES += \
 	%D%/build.h \
 	%D%/dump.c \
 	%D%/forward.c \
+	%D%/fuse.c \
+	%D%/fuse.h \
 	%D%/graph.c \
 	%D%/graph.h \
 	%D%/init_rule.c \

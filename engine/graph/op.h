@@ -92,6 +92,8 @@ struct op_registry {
     const struct op_def *const *layers;            /* by enum layer_type */
     const struct loss_def *const *losses;          /* by enum loss_type */
     const struct optimizer_def *const *optimizers; /* by enum optimizer_type */
+    const struct op_fusion *fusions; /* fuse.h; none: every layer is a node of its own */
+    size_t n_fusions;
     /* Appends what keeps the norm of the gradients from first to last (NULL: this stage has none),
      * together with those of other stages, within clip_grad_norm: struct update's scale. */
     int (*clip)(struct build *build, struct value *first, struct value *last,
@@ -105,10 +107,9 @@ struct op_registry {
                       struct value **ret_statistics, struct err *err);
 };
 
-/* NULL: there is none of this name. */
-const struct op_def *op_find(const struct op_registry *ops, const char *name);
+const struct op_def *op_find(const struct op_registry *ops, const char *name); /* or NULL */
 
-/* For the functions above. A pointer is NULL, and `err` set, when memory is short. */
+/* For the functions above. A pointer is NULL, with `err` set, where memory is short. */
 const struct job *build_job(const struct build *build);
 bool build_training(const struct build *build);
 bool build_keeps_buffers(const struct build *build); /* as graph_options */
@@ -146,5 +147,4 @@ int build_shape_error(const struct build *build, const struct job_layer *layer, 
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* A shape with N for the batch, as errors show it: "[N, 128]"; returns `buf`. */
 const char *build_shape_text(const struct shape *shape, char buf[static SHAPE_TEXT]);
-
 #endif

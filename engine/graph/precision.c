@@ -43,7 +43,8 @@ static bool as_first(const struct node *node)
 static bool if_all(const struct node *node)
 {
     for (int i = 0; i < node->n_in; i++)
-        if (node->in[i]->dtype != DTYPE_BF16)
+        if ((node->op->low.in >> i & 1) != 0 && node->in[i] != NULL &&
+            node->in[i]->dtype != DTYPE_BF16)
             return false;
     return true;
 }

@@ -7,6 +7,7 @@ engine_libengine_a_SOURCES += \
 	%D%/attr.h \
 	%D%/avg_pool2d.c \
 	%D%/batch_norm.c \
+	%D%/batch_norm_relu.c \
 	%D%/batch_norm_synchronized.c \
 	%D%/batch_norm_synchronized.h \
 	%D%/bce_with_logits.c \

@@ -1,6 +1,8 @@
 /* registry.c: see registry.h. A new layer, loss or optimizer is a row here. */
 #include "engine/ops/registry.h"
 
+#include "engine/graph/fuse.h"
+
 static const struct op_def *const ops[] = {
 #define OP(name) &op_##name,
 #include "engine/ops/ops.def"
@@ -53,12 +55,19 @@ static const struct optimizer_def *const optimizers[] = {
     [OPTIMIZER_RMSPROP] = &optimizer_rmsprop,
 };
 
+static const struct op_fusion fusions[] = {
+    {.norm = "batch_norm", .fused = "batch_norm_relu", .residual = 6},
+    {.norm = "batch_norm_eval", .fused = "batch_norm_relu_eval", .residual = 5, .inference = true},
+};
+
 const struct op_registry op_registry = {
     .ops = ops,
     .n_ops = sizeof ops / sizeof *ops,
     .layers = layers,
     .losses = losses,
     .optimizers = optimizers,
+    .fusions = fusions,
+    .n_fusions = sizeof fusions / sizeof *fusions,
     .clip = clip_grad_norm_build,
     .gather_parts = gather_parts_build,
     .statistics = statistics_build,

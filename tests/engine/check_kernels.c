@@ -190,6 +190,7 @@ static const struct batch_norm_row {
     {{4, {5, 17, 1, 1}}, {1e-5, 0.1}, false, false}, {{2, {3, 5}}, {1e-5, 0.1}, true, true},
     {{2, {64, 128}}, {1e-5, 0.1}, true, true},       {{2, {7, 33}}, {1e-5, 0.1}, false, true},
     {{2, {9, 20}}, {1e-5, 0.1}, true, true},         {{2, {3, 1}}, {1e-5, 0.1}, true, true},
+    {{4, {2, 19, 45, 47}}, {1e-5, 0.1}, true, true},
 };
 
 static void add_affine(struct kernel_test *test, const struct batch_norm_row *r)
@@ -270,6 +271,70 @@ static void batch_norm_grad_row(int row)
 }
 ALL_ROWS(batch_norm_grad, batch_norm_rows)
 
+/* BatchNorm and ReLU in one, alone and with a residual. */
+
+static void batch_norm_relu_row(int row)
+{
+    struct kernel_test test = batch_norm_test(&batch_norm_rows[row]);
+    test.op = "batch_norm_relu";
+    kernel_test_arrivals(&test);
+    test.in[6] = kernel_test_activation(batch_norm_rows[row].x);
+    kernel_test_arrivals(&test);
+}
+ALL_ROWS(batch_norm_relu, batch_norm_rows)
+
+static void batch_norm_relu_eval_row(int row)
+{
+    const struct batch_norm_row *r = &batch_norm_rows[row];
+    struct kernel_test test = {.op = "batch_norm_relu_eval", .attr = &r->attr};
+    test.in[0] = kernel_test_activation(r->x);
+    add_affine(&test, r);
+    test.in[3] = kernel_test_variable(SHAPE(r->x.dim[1]), FILL_NORMAL);
+    test.in[4] = kernel_test_variable(SHAPE(r->x.dim[1]), FILL_POSITIVE);
+    test.out[0] = kernel_test_activation(r->x);
+    kernel_test_arrivals(&test);
+    test.in[5] = kernel_test_activation(r->x);
+    kernel_test_arrivals(&test);
+}
+ALL_ROWS(batch_norm_relu_eval, batch_norm_rows)
+
+static void check_batch_norm_relu_grad(const struct batch_norm_row *r, bool gradients,
+                                       bool residual)
+{
+    struct shape channels = SHAPE(r->x.dim[1]);
+    for (int i = 0; i < KERNEL_TEST_ARRIVALS; i++) {
+        struct kernel_test forward = batch_norm_test(r);
+        kernel_test_run(&forward);
+        struct kernel_test test = {.op = "batch_norm_relu_grad", .attr = &r->attr};
+        test.arrival_block = kernel_test_blocks[i];
+        test.in[0] = test.in[1] = kernel_test_activation(r->x);
+        if (r->affine)
+            test.in[2] = kernel_test_variable(channels, FILL_POSITIVE);
+        if (r->affine)
+            test.in[3] = kernel_test_variable(channels, FILL_NORMAL);
+        test.in[4] = test.in[5] = kernel_test_activation(channels);
+        test.in[4].reference = forward.out[1].reference;
+        test.in[5].reference = forward.out[2].reference;
+        test.out[0] = kernel_test_activation(r->x);
+        if (r->affine && gradients)
+            test.out[1] = test.out[2] = kernel_test_variable(channels, FILL_NORMAL);
+        if (residual)
+            test.in[6] = test.out[3] = kernel_test_activation(r->x);
+        kernel_test_run(&test);
+        forward.out[1].reference = forward.out[2].reference = NULL; /* test's now */
+        kernel_test_done(&test);
+        kernel_test_done(&forward);
+    }
+}
+
+static void batch_norm_relu_grad_row(int row)
+{
+    check_batch_norm_relu_grad(&batch_norm_rows[row], true, false);
+    check_batch_norm_relu_grad(&batch_norm_rows[row], true, true);
+    check_batch_norm_relu_grad(&batch_norm_rows[row], false, true);
+}
+ALL_ROWS(batch_norm_relu_grad, batch_norm_rows)
+
 /* A kernel of each kind of program: with a weight fetched, with one left, plain, with statistics.
  */
 START_TEST(allocations)
@@ -295,15 +360,21 @@ START_TEST(allocations)
 
     struct kernel_test norm = batch_norm_test(&batch_norm_rows[0]);
     kernel_test_allocations(&norm);
+    norm.op = "batch_norm_relu";
+    kernel_test_allocations(&norm);
 }
 END_TEST
 
 int main(void)
 {
     const TTest *const tests[] = {
-        allocations, conv2d,          conv2d_input_grad, conv2d_weight_grad,
-        conv2d_same, linear,          linear_input_grad, linear_weight_grad,
-        batch_norm,  batch_norm_eval, batch_norm_grad,
+        allocations,          conv2d,
+        conv2d_input_grad,    conv2d_weight_grad,
+        conv2d_same,          linear,
+        linear_input_grad,    linear_weight_grad,
+        batch_norm,           batch_norm_eval,
+        batch_norm_grad,      batch_norm_relu,
+        batch_norm_relu_eval, batch_norm_relu_grad,
     };
     return kernel_test_main("kernels", tests, ROWS(tests));
 }

@@ -41,6 +41,13 @@ TESTS += tests/engine/check_liveness
 tests_engine_check_liveness_SOURCES = tests/engine/check_liveness.c
 tests_engine_check_liveness_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_liveness_LDADD = $(ENGINE_TEST_LIBS)
+check_PROGRAMS += tests/engine/check_fuse
+TESTS += tests/engine/check_fuse
+tests_engine_check_fuse_SOURCES = \
+	tests/engine/check_fuse.c \
+	tests/engine/models.c tests/engine/models.h
+tests_engine_check_fuse_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_fuse_LDADD = $(ENGINE_TEST_LIBS)
 check_PROGRAMS += tests/engine/check_plan
 TESTS += tests/engine/check_plan
 tests_engine_check_plan_SOURCES = \

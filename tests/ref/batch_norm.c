@@ -1,6 +1,8 @@
 /* batch_norm.c: y = (x - mean) / sqrt(variance + eps) * w + b, a channel at a time. The gradient is
  * that of the formula with mean and variance as functions of x. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "engine/ops/attr.h"
 #include "tests/ref/ref.h"
@@ -95,4 +97,47 @@ void ref_batch_norm_grad(const struct node *node, double *const *in, double *con
         if (out[2])
             out[2][c] = sum;
     }
+}
+
+/* y of before the ReLU, in its place. */
+static void add_relu(const struct node *node, int residual, double *const *in, double *y)
+{
+    for (int64_t i = 0; i < shape_count(&node->in[0]->shape); i++) {
+        double value = y[i] + (residual < node->n_in && in[residual] ? in[residual][i] : 0);
+        y[i] = value < 0 ? 0 : value;
+    }
+}
+
+void ref_batch_norm_relu(const struct node *node, double *const *in, double *const *out,
+                         const struct step *step)
+{
+    ref_batch_norm(node, in, out, step);
+    add_relu(node, 6, in, out[0]);
+}
+
+void ref_batch_norm_relu_eval(const struct node *node, double *const *in, double *const *out,
+                              const struct step *step)
+{
+    ref_batch_norm_eval(node, in, out, step);
+    add_relu(node, 5, in, out[0]);
+}
+
+void ref_batch_norm_relu_grad(const struct node *node, double *const *in, double *const *out,
+                              const struct step *step)
+{
+    const struct batch_norm_attr *attr = node->attr;
+    struct view view = view_of(&node->in[0]->shape);
+    int64_t count = shape_count(&node->in[0]->shape);
+    double *y = calloc((size_t)count, sizeof *y), *gy = calloc((size_t)count, sizeof *gy);
+    double *const norm_in[] = {in[0], in[2], in[3], NULL, NULL};
+    for (int64_t c = 0; c < view.c; c++)
+        normalise(&view, c, norm_in, y, in[4][c], in[5][c], attr->eps);
+    for (int64_t i = 0; i < count; i++)
+        gy[i] = (in[6] ? in[6][i] : y[i]) <= 0 ? 0 : in[1][i];
+    double *const grad_in[] = {in[0], gy, in[2], in[4], in[5]};
+    ref_batch_norm_grad(node, grad_in, out, step);
+    if (in[6])
+        memcpy(out[3], gy, (size_t)count * sizeof *gy);
+    free(y);
+    free(gy);
 }

@@ -6,49 +6,12 @@
  */
 #include <math.h>
 
-#include "engine/backend/cpu/own.h"
+#include "engine/backend/cpu/channels.h"
 #include "engine/backend/cpu/vector.h"
 #include "engine/base/team.h"
 #include "engine/ops/attr.h"
 
-enum { LANES = 16, RUN = 32 };
-
-/* A grid as [n][groups][steps][width]: `width` channels lie side by side. */
-struct view {
-    int64_t n, groups, steps, width, channels;
-};
-
-static struct view view_of(const struct layout *layout)
-{
-    struct grid grid;
-    layout_grid(layout, &grid);
-    struct view view = {grid.n, grid.blocks, grid.h * grid.w, grid.block, grid.channels};
-    if (view.steps == 1 && view.width == 1) { /* all channels of a sample lie side by side */
-        view.width = view.groups;
-        view.groups = 1;
-    }
-    return view;
-}
-
-/* Where the unit's channels begin in group `group` of a sample. */
-struct unit {
-    int64_t group, lane, channel;
-    int lanes;
-};
-
-static int64_t units_of(const struct view *view)
-{
-    return view->groups * ((view->width + LANES - 1) / LANES);
-}
-
-static struct unit unit_at(const struct view *view, int64_t u)
-{
-    int64_t a_group = (view->width + LANES - 1) / LANES;
-    struct unit unit = {.group = u / a_group, .lane = u % a_group * LANES};
-    unit.channel = unit.group * view->width + unit.lane;
-    unit.lanes = (int)(view->width - unit.lane < LANES ? view->width - unit.lane : LANES);
-    return unit;
-}
+enum { RUN = 32 };
 
 /* Σ a and Σ (a - center_a) (b - center_b), a lane each. */
 struct sums {
@@ -130,18 +93,6 @@ static struct sums sum_unit(const struct view *view, const struct unit *unit, co
                       &sums);
     }
     return sums;
-}
-
-/* The unit's channels that are not there to fill up a block. */
-static int real_lanes(const struct view *view, const struct unit *unit)
-{
-    int64_t left = view->channels - unit->channel;
-    return (int)(left < 0 ? 0 : left < unit->lanes ? left : unit->lanes);
-}
-
-static int64_t grain_of(const struct view *view)
-{
-    return OWN_GRAIN / (view->n * view->steps * LANES) + 1;
 }
 
 struct statistics {

@@ -7,8 +7,12 @@ engine_libengine_a_SOURCES += \
 	%D%/attention.c \
 	%D%/avg_pool2d.c \
 	%D%/batch_norm.c \
+	%D%/batch_norm_relu.c \
+	%D%/batch_norm_relu_grad.c \
 	%D%/batch_norm_synchronized.c \
 	%D%/cat.c \
+	%D%/channels.c \
+	%D%/channels.h \
 	%D%/class_loss.c \
 	%D%/collective.c \
 	%D%/conv2d.c \
