@@ -1,477 +1,153 @@
 # tests/engine
-check_PROGRAMS += tests/engine/check_chunk tests/engine/check_comm
-TESTS += tests/engine/check_chunk tests/engine/check_comm
-KERNEL_TEST = tests/engine/kernel_test.c tests/engine/kernel_test.h tests/engine/low.h
-ENGINE_TEST_LIBS = engine/libengine.a proto/libproto.a $(TEST_LIBS) $(JANSSON_LIBS) $(DNNL_LIBS) $(GOMP_LIBS) $(ZLIB_LIBS) $(JPEG_LIBS) $(PNG_LIBS) $(MATH_LIBS) -lpthread
-tests_engine_check_chunk_SOURCES = tests/engine/check_chunk.c
-tests_engine_check_chunk_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_chunk_LDADD = $(ENGINE_TEST_LIBS)
-tests_engine_check_comm_SOURCES = tests/engine/check_comm.c
-tests_engine_check_comm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_comm_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_base
-TESTS += tests/engine/check_base
-tests_engine_check_base_SOURCES = tests/engine/check_base.c
-tests_engine_check_base_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_base_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_rng
-TESTS += tests/engine/check_rng
-tests_engine_check_rng_SOURCES = tests/engine/check_rng.c
-tests_engine_check_rng_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_rng_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_model
-TESTS += tests/engine/check_model
-tests_engine_check_model_SOURCES = tests/engine/check_model.c tests/engine/models.c tests/engine/models.h
-tests_engine_check_model_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_model_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_graph
-TESTS += tests/engine/check_graph
-tests_engine_check_graph_SOURCES = tests/engine/check_graph.c tests/engine/models.c tests/engine/models.h
-tests_engine_check_graph_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_graph_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_autograd
-TESTS += tests/engine/check_autograd
-tests_engine_check_autograd_SOURCES = \
-	tests/engine/check_autograd.c \
-	tests/engine/models.c tests/engine/models.h
-tests_engine_check_autograd_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_autograd_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_liveness
-TESTS += tests/engine/check_liveness
-tests_engine_check_liveness_SOURCES = tests/engine/check_liveness.c
-tests_engine_check_liveness_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_liveness_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_fuse
-TESTS += tests/engine/check_fuse
-tests_engine_check_fuse_SOURCES = \
-	tests/engine/check_fuse.c \
-	tests/engine/models.c tests/engine/models.h
-tests_engine_check_fuse_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_fuse_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_plan
-TESTS += tests/engine/check_plan
-tests_engine_check_plan_SOURCES = \
-	tests/engine/check_plan.c \
-	tests/engine/models.c tests/engine/models.h \
-	tests/engine/paper.c tests/engine/paper.h
-tests_engine_check_plan_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_plan_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_compile_oom
-TESTS += tests/engine/check_compile_oom
-tests_engine_check_compile_oom_SOURCES = \
-	tests/engine/check_compile_oom.c \
-	tests/engine/models.c tests/engine/models.h \
-	tests/engine/paper.c tests/engine/paper.h
-tests_engine_check_compile_oom_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+ENGINE_CHECKS = \
+	tests/engine/check_accumulate \
+	tests/engine/check_augment \
+	tests/engine/check_autograd \
+	tests/engine/check_balance \
+	tests/engine/check_base \
+	tests/engine/check_bf16 \
+	tests/engine/check_checkpoint \
+	tests/engine/check_choices \
+	tests/engine/check_choose \
+	tests/engine/check_chunk \
+	tests/engine/check_comm \
+	tests/engine/check_compile_oom \
+	tests/engine/check_cpu \
+	tests/engine/check_crew \
+	tests/engine/check_csv \
+	tests/engine/check_data_jobs \
+	tests/engine/check_data_parallel \
+	tests/engine/check_dataset \
+	tests/engine/check_devices \
+	tests/engine/check_devices_bf16 \
+	tests/engine/check_document \
+	tests/engine/check_early_stop \
+	tests/engine/check_example \
+	tests/engine/check_executor \
+	tests/engine/check_faults \
+	tests/engine/check_file \
+	tests/engine/check_formats \
+	tests/engine/check_fuse \
+	tests/engine/check_gemm_bf16 \
+	tests/engine/check_graph \
+	tests/engine/check_hash \
+	tests/engine/check_idx \
+	tests/engine/check_images \
+	tests/engine/check_inference \
+	tests/engine/check_init \
+	tests/engine/check_inputs \
+	tests/engine/check_kernels \
+	tests/engine/check_kernels_bf16 \
+	tests/engine/check_layers \
+	tests/engine/check_layers_bf16 \
+	tests/engine/check_liveness \
+	tests/engine/check_loader \
+	tests/engine/check_loops \
+	tests/engine/check_loops_bf16 \
+	tests/engine/check_losses \
+	tests/engine/check_machine \
+	tests/engine/check_metrics \
+	tests/engine/check_microbatch \
+	tests/engine/check_model \
+	tests/engine/check_npy \
+	tests/engine/check_order \
+	tests/engine/check_peak_memory \
+	tests/engine/check_pieces \
+	tests/engine/check_plan \
+	tests/engine/check_precision \
+	tests/engine/check_recompute \
+	tests/engine/check_record \
+	tests/engine/check_recurrent \
+	tests/engine/check_ref \
+	tests/engine/check_reporter \
+	tests/engine/check_resume \
+	tests/engine/check_rng \
+	tests/engine/check_safetensors \
+	tests/engine/check_schedule \
+	tests/engine/check_sections \
+	tests/engine/check_sequences \
+	tests/engine/check_sequences_bf16 \
+	tests/engine/check_shapes \
+	tests/engine/check_shard_optimizer \
+	tests/engine/check_shards \
+	tests/engine/check_spectral \
+	tests/engine/check_stage_graph \
+	tests/engine/check_stage_steps \
+	tests/engine/check_stages \
+	tests/engine/check_statistics \
+	tests/engine/check_strategy \
+	tests/engine/check_synchronized \
+	tests/engine/check_synchronized_kernels \
+	tests/engine/check_timetable \
+	tests/engine/check_trainer \
+	tests/engine/check_trainer_memory \
+	tests/engine/check_tuning \
+	tests/engine/check_updates \
+	tests/engine/check_weights_file
+check_PROGRAMS += $(ENGINE_CHECKS)
+TESTS += $(ENGINE_CHECKS)
+
+# What they share. An archive gives only what is used of it; low_on.c stands in for its low_off.c.
+check_LIBRARIES += tests/engine/libengine_tests.a
+tests_engine_libengine_tests_a_SOURCES = \
+	tests/engine/data_test.c \
+	tests/engine/data_test.h \
+	tests/engine/idx_files.c \
+	tests/engine/idx_files.h \
+	tests/engine/image_files.c \
+	tests/engine/image_files.h \
+	tests/engine/kernel_test.c \
+	tests/engine/kernel_test.h \
+	tests/engine/low.h \
+	tests/engine/low_off.c \
+	tests/engine/models.c \
+	tests/engine/models.h \
+	tests/engine/paper.c \
+	tests/engine/paper.h \
+	tests/engine/run_job.c \
+	tests/engine/run_job.h \
+	tests/engine/shaky.c \
+	tests/engine/shaky.h \
+	tests/engine/staged.c \
+	tests/engine/staged.h \
+	tests/engine/stages_case.c \
+	tests/engine/stages_case.h
+
+# What every check links whose rows say nothing else.
+LDADD = tests/golden/libgolden.a tests/engine/libengine_tests.a tests/lib/liboom.a tests/ref/libref.a \
+	engine/libengine.a proto/libproto.a $(TEST_LIBS) $(JANSSON_LIBS) $(DNNL_LIBS) $(GOMP_LIBS) \
+	$(ZLIB_LIBS) $(JPEG_LIBS) $(PNG_LIBS) $(MATH_LIBS) -lpthread
+
+tests_engine_check_balance_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_bf16_SOURCES = tests/engine/check_bf16.c tests/engine/low_on.c
 tests_engine_check_compile_oom_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS) \
 	-Wl,--wrap=arena_alloc,--wrap=arena_array,--wrap=arena_grow,--wrap=arena_format
-tests_engine_check_compile_oom_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_hash
-TESTS += tests/engine/check_hash
-tests_engine_check_hash_SOURCES = tests/engine/check_hash.c
-tests_engine_check_hash_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_hash_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_order
-TESTS += tests/engine/check_order
-tests_engine_check_order_SOURCES = tests/engine/check_order.c
-tests_engine_check_order_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_order_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_idx
-TESTS += tests/engine/check_idx
-tests_engine_check_idx_SOURCES = tests/engine/check_idx.c tests/engine/idx_files.c tests/engine/idx_files.h
-tests_engine_check_idx_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_idx_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_dataset
-TESTS += tests/engine/check_dataset
-tests_engine_check_dataset_SOURCES = tests/engine/check_dataset.c tests/engine/data_test.c tests/engine/data_test.h tests/engine/idx_files.c tests/engine/idx_files.h
-tests_engine_check_dataset_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_dataset_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_dataset_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_loader
-TESTS += tests/engine/check_loader
-tests_engine_check_loader_SOURCES = tests/engine/check_loader.c tests/engine/idx_files.c tests/engine/idx_files.h
-tests_engine_check_loader_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_loader_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_safetensors
-TESTS += tests/engine/check_safetensors
-tests_engine_check_safetensors_SOURCES = tests/engine/check_safetensors.c tests/engine/idx_files.c tests/engine/idx_files.h
-tests_engine_check_safetensors_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_safetensors_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_safetensors_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_machine
-TESTS += tests/engine/check_machine
-tests_engine_check_machine_SOURCES = tests/engine/check_machine.c
-tests_engine_check_machine_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_machine_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_reporter
-TESTS += tests/engine/check_reporter
-tests_engine_check_reporter_SOURCES = tests/engine/check_reporter.c
-tests_engine_check_reporter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_reporter_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_executor
-TESTS += tests/engine/check_executor
-tests_engine_check_executor_SOURCES = tests/engine/check_executor.c tests/engine/models.c tests/engine/models.h
-tests_engine_check_executor_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_executor_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_executor_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_strategy
-TESTS += tests/engine/check_strategy
-tests_engine_check_strategy_SOURCES = tests/engine/check_strategy.c tests/engine/models.c tests/engine/models.h
-tests_engine_check_strategy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_strategy_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_strategy_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_stages
-TESTS += tests/engine/check_stages
-tests_engine_check_stages_SOURCES = \
-	tests/engine/check_stages.c \
-	tests/engine/stages_case.c tests/engine/stages_case.h \
-	tests/engine/shaky.c tests/engine/shaky.h \
-	tests/engine/models.c tests/engine/models.h
-tests_engine_check_stages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_stages_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_choices
-TESTS += tests/engine/check_choices
-tests_engine_check_choices_SOURCES = \
-	tests/engine/check_choices.c \
-	tests/engine/models.c tests/engine/models.h \
-	tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_choices_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_choices_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_cpu
-TESTS += tests/engine/check_cpu
-tests_engine_check_cpu_SOURCES = tests/engine/check_cpu.c
-tests_engine_check_cpu_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_cpu_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_crew
-TESTS += tests/engine/check_crew
-tests_engine_check_crew_SOURCES = tests/engine/check_crew.c
-tests_engine_check_crew_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_crew_LDADD = $(ENGINE_TEST_LIBS)
-
-check_PROGRAMS += tests/engine/check_faults
-TESTS += tests/engine/check_faults
-tests_engine_check_faults_SOURCES = tests/engine/check_faults.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_faults_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_faults_LDADD = $(ENGINE_TEST_LIBS)
-
-check_PROGRAMS += tests/engine/check_shards
-TESTS += tests/engine/check_shards
-tests_engine_check_shards_SOURCES = tests/engine/check_shards.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_shards_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_shards_LDADD = $(ENGINE_TEST_LIBS)
-
-check_PROGRAMS += tests/engine/check_shard_optimizer
-TESTS += tests/engine/check_shard_optimizer
-tests_engine_check_shard_optimizer_SOURCES = tests/engine/check_shard_optimizer.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_shard_optimizer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_shard_optimizer_LDADD = $(ENGINE_TEST_LIBS)
-
-check_PROGRAMS += tests/engine/check_synchronized
-TESTS += tests/engine/check_synchronized
-tests_engine_check_synchronized_SOURCES = tests/engine/check_synchronized.c tests/engine/models.c tests/engine/models.h tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_synchronized_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_synchronized_LDADD = $(ENGINE_TEST_LIBS)
-
-check_PROGRAMS += tests/engine/check_synchronized_kernels
-TESTS += tests/engine/check_synchronized_kernels
-tests_engine_check_synchronized_kernels_SOURCES = tests/engine/check_synchronized_kernels.c $(KERNEL_TEST) tests/engine/low_off.c tests/engine/models.c tests/engine/models.h
-tests_engine_check_synchronized_kernels_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_synchronized_kernels_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_synchronized_kernels_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-
-check_PROGRAMS += tests/engine/check_kernels
-TESTS += tests/engine/check_kernels
-tests_engine_check_kernels_SOURCES = tests/engine/check_kernels.c $(KERNEL_TEST) tests/engine/low_off.c
-tests_engine_check_kernels_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_kernels_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_kernels_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_precision tests/engine/check_bf16
-TESTS += tests/engine/check_precision tests/engine/check_bf16
-tests_engine_check_precision_SOURCES = tests/engine/check_precision.c tests/engine/models.c tests/engine/models.h tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_precision_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_precision_LDADD = $(ENGINE_TEST_LIBS)
-tests_engine_check_bf16_SOURCES = tests/engine/check_bf16.c tests/engine/run_job.c tests/engine/run_job.h tests/engine/low.h tests/engine/low_on.c
-tests_engine_check_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_bf16_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_devices_bf16
-TESTS += tests/engine/check_devices_bf16
-tests_engine_check_devices_bf16_SOURCES = tests/engine/check_devices.c tests/engine/run_job.c tests/engine/run_job.h tests/engine/low.h tests/engine/low_on.c
-tests_engine_check_devices_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_devices_bf16_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_gemm_bf16
-TESTS += tests/engine/check_gemm_bf16
-tests_engine_check_gemm_bf16_SOURCES = tests/engine/check_gemm_bf16.c tests/engine/models.c tests/engine/models.h tests/engine/low.h tests/engine/low_on.c
-tests_engine_check_gemm_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_gemm_bf16_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_kernels_bf16
-TESTS += tests/engine/check_kernels_bf16
-tests_engine_check_kernels_bf16_SOURCES = tests/engine/check_kernels.c $(KERNEL_TEST) tests/engine/low_on.c
-tests_engine_check_kernels_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_kernels_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_kernels_bf16_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_loops_bf16
-TESTS += tests/engine/check_loops_bf16
-tests_engine_check_loops_bf16_SOURCES = tests/engine/check_loops.c $(KERNEL_TEST) tests/engine/low_on.c
-tests_engine_check_loops_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_loops_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_loops_bf16_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_layers_bf16
-TESTS += tests/engine/check_layers_bf16
-tests_engine_check_layers_bf16_SOURCES = tests/engine/check_layers.c $(KERNEL_TEST) tests/engine/low_on.c
-tests_engine_check_layers_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_layers_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_layers_bf16_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_sequences_bf16
-TESTS += tests/engine/check_sequences_bf16
-tests_engine_check_sequences_bf16_SOURCES = tests/engine/check_sequences.c $(KERNEL_TEST) tests/engine/low_on.c
-tests_engine_check_sequences_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_sequences_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_sequences_bf16_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_loops
-TESTS += tests/engine/check_loops
-tests_engine_check_loops_SOURCES = tests/engine/check_loops.c $(KERNEL_TEST) tests/engine/low_off.c
-tests_engine_check_loops_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_loops_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_loops_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_statistics
-TESTS += tests/engine/check_statistics
-tests_engine_check_statistics_SOURCES = tests/engine/check_statistics.c $(KERNEL_TEST) tests/engine/low_off.c
-tests_engine_check_statistics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_statistics_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_statistics_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_record
-TESTS += tests/engine/check_record
-tests_engine_check_record_SOURCES = tests/engine/check_record.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_record_LDADD = $(ENGINE_TEST_LIBS)
-
-check_PROGRAMS += tests/engine/check_pieces
-TESTS += tests/engine/check_pieces
-tests_engine_check_pieces_SOURCES = tests/engine/check_pieces.c tests/engine/idx_files.c \
-	tests/engine/idx_files.h tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_pieces_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_pieces_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_spectral
-TESTS += tests/engine/check_spectral
-tests_engine_check_spectral_SOURCES = tests/engine/check_spectral.c tests/engine/models.c tests/engine/models.h tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_spectral_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_spectral_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_layers
-TESTS += tests/engine/check_layers
-tests_engine_check_layers_SOURCES = tests/engine/check_layers.c $(KERNEL_TEST) tests/engine/low_off.c
-tests_engine_check_layers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_layers_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_layers_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_data_parallel
-TESTS += tests/engine/check_data_parallel
-tests_engine_check_data_parallel_SOURCES = tests/engine/check_data_parallel.c tests/engine/idx_files.c tests/engine/idx_files.h tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_data_parallel_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_data_parallel_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_devices
-TESTS += tests/engine/check_devices
-tests_engine_check_devices_SOURCES = tests/engine/check_devices.c tests/engine/run_job.c tests/engine/run_job.h tests/engine/low.h tests/engine/low_off.c
-tests_engine_check_devices_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_devices_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_losses
-TESTS += tests/engine/check_losses
-tests_engine_check_losses_SOURCES = tests/engine/check_losses.c $(KERNEL_TEST) tests/engine/low_off.c
-tests_engine_check_losses_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_losses_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_losses_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_updates
-TESTS += tests/engine/check_updates
-tests_engine_check_updates_SOURCES = tests/engine/check_updates.c $(KERNEL_TEST) tests/engine/low_off.c
-tests_engine_check_updates_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_updates_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_updates_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_schedule
-TESTS += tests/engine/check_schedule
-tests_engine_check_schedule_SOURCES = tests/engine/check_schedule.c
-tests_engine_check_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_schedule_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_shapes
-TESTS += tests/engine/check_shapes
-tests_engine_check_shapes_SOURCES = tests/engine/check_shapes.c tests/engine/models.c tests/engine/models.h
-tests_engine_check_shapes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_shapes_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_sequences
-TESTS += tests/engine/check_sequences
-tests_engine_check_sequences_SOURCES = tests/engine/check_sequences.c $(KERNEL_TEST) tests/engine/low_off.c
-tests_engine_check_sequences_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_sequences_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_sequences_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_init
-TESTS += tests/engine/check_init
-tests_engine_check_init_SOURCES = tests/engine/check_init.c tests/engine/models.c tests/engine/models.h
-tests_engine_check_init_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_init_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_weights_file
-TESTS += tests/engine/check_weights_file
-tests_engine_check_weights_file_SOURCES = tests/engine/check_weights_file.c
-tests_engine_check_weights_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_weights_file_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_ref
-TESTS += tests/engine/check_ref
-tests_engine_check_ref_SOURCES = tests/engine/check_ref.c
-tests_engine_check_ref_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_ref_LDADD = tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_trainer
-TESTS += tests/engine/check_trainer
-tests_engine_check_trainer_SOURCES = tests/engine/check_trainer.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_trainer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_trainer_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_resume
-TESTS += tests/engine/check_resume
-tests_engine_check_resume_SOURCES = tests/engine/check_resume.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_resume_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_resume_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=write,--wrap=fsync,--wrap=rename,--wrap=mkdir,--wrap=remove,--wrap=unlink,--wrap=ftruncate,--wrap=pthread_mutex_lock
-tests_engine_check_resume_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_checkpoint
-TESTS += tests/engine/check_checkpoint
-tests_engine_check_checkpoint_SOURCES = tests/engine/check_checkpoint.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_checkpoint_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_checkpoint_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_document
-TESTS += tests/engine/check_document
-tests_engine_check_document_SOURCES = tests/engine/check_document.c
-tests_engine_check_document_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_document_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_example
-TESTS += tests/engine/check_example
-tests_engine_check_example_SOURCES = tests/engine/check_example.c
-tests_engine_check_example_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_example_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_trainer_memory
-TESTS += tests/engine/check_trainer_memory
-tests_engine_check_trainer_memory_SOURCES = tests/engine/check_trainer_memory.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_trainer_memory_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_trainer_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_trainer_memory_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_file
-TESTS += tests/engine/check_file
-tests_engine_check_file_SOURCES = tests/engine/check_file.c
-tests_engine_check_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_file_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_metrics
-TESTS += tests/engine/check_metrics
-tests_engine_check_metrics_SOURCES = tests/engine/check_metrics.c
-tests_engine_check_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_metrics_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_inputs
-TESTS += tests/engine/check_inputs
-tests_engine_check_inputs_SOURCES = tests/engine/check_inputs.c tests/engine/idx_files.c tests/engine/idx_files.h tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_inputs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_inputs_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_recompute
-TESTS += tests/engine/check_recompute
-tests_engine_check_recompute_SOURCES = tests/engine/check_recompute.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_recompute_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_recompute_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_recurrent
-TESTS += tests/engine/check_recurrent
-tests_engine_check_recurrent_SOURCES = tests/engine/check_recurrent.c tests/engine/idx_files.c tests/engine/idx_files.h tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_recurrent_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_recurrent_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_accumulate
-TESTS += tests/engine/check_accumulate
-tests_engine_check_accumulate_SOURCES = tests/engine/check_accumulate.c tests/engine/idx_files.c tests/engine/idx_files.h tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_accumulate_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_accumulate_LDADD = $(ENGINE_TEST_LIBS)
-DATA_TEST_SOURCES = tests/engine/data_test.c tests/engine/data_test.h tests/engine/idx_files.c tests/engine/idx_files.h
-check_PROGRAMS += tests/engine/check_npy
-TESTS += tests/engine/check_npy
-tests_engine_check_npy_SOURCES = tests/engine/check_npy.c $(DATA_TEST_SOURCES)
-tests_engine_check_npy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_npy_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_csv
-TESTS += tests/engine/check_csv
-tests_engine_check_csv_SOURCES = tests/engine/check_csv.c $(DATA_TEST_SOURCES)
-tests_engine_check_csv_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_engine_check_csv_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_csv_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_formats
-TESTS += tests/engine/check_formats
-tests_engine_check_formats_SOURCES = tests/engine/check_formats.c $(DATA_TEST_SOURCES)
-tests_engine_check_formats_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_dataset_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_devices_bf16_SOURCES = tests/engine/check_devices.c tests/engine/low_on.c
+tests_engine_check_executor_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_engine_check_formats_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_formats_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_images
-TESTS += tests/engine/check_images
-tests_engine_check_images_SOURCES = tests/engine/check_images.c tests/engine/image_files.c tests/engine/image_files.h $(DATA_TEST_SOURCES)
-tests_engine_check_images_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_gemm_bf16_SOURCES = tests/engine/check_gemm_bf16.c tests/engine/low_on.c
 tests_engine_check_images_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_images_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_data_jobs
-TESTS += tests/engine/check_data_jobs
-tests_engine_check_data_jobs_SOURCES = tests/engine/check_data_jobs.c tests/engine/idx_files.c tests/engine/idx_files.h tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_data_jobs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_data_jobs_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_augment
-TESTS += tests/engine/check_augment
-tests_engine_check_augment_SOURCES = tests/engine/check_augment.c
-tests_engine_check_augment_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_augment_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_inference
-TESTS += tests/engine/check_inference
-tests_engine_check_inference_SOURCES = tests/engine/check_inference.c tests/engine/idx_files.c tests/engine/idx_files.h tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_inference_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_inference_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_tuning
-TESTS += tests/engine/check_tuning
-tests_engine_check_tuning_SOURCES = \
-	tests/engine/check_tuning.c \
-	tests/engine/idx_files.c tests/engine/idx_files.h \
-	tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_tuning_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_tuning_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_early_stop
-TESTS += tests/engine/check_early_stop
-tests_engine_check_early_stop_SOURCES = tests/engine/check_early_stop.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_early_stop_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_early_stop_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_timetable tests/engine/check_microbatch
-TESTS += tests/engine/check_timetable tests/engine/check_microbatch
-tests_engine_check_timetable_SOURCES = tests/engine/check_timetable.c
-tests_engine_check_timetable_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_engine_check_kernels_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_kernels_bf16_SOURCES = tests/engine/check_kernels.c tests/engine/low_on.c
+tests_engine_check_kernels_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_layers_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_layers_bf16_SOURCES = tests/engine/check_layers.c tests/engine/low_on.c
+tests_engine_check_layers_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_loops_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_loops_bf16_SOURCES = tests/engine/check_loops.c tests/engine/low_on.c
+tests_engine_check_loops_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_losses_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_resume_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--wrap=write,--wrap=fsync,--wrap=rename,--wrap=mkdir,--wrap=remove,--wrap=unlink,--wrap=ftruncate,--wrap=pthread_mutex_lock
+tests_engine_check_safetensors_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_sequences_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_sequences_bf16_SOURCES = tests/engine/check_sequences.c tests/engine/low_on.c
+tests_engine_check_sequences_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_statistics_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_strategy_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_synchronized_kernels_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_engine_check_timetable_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_timetable_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-tests_engine_check_microbatch_SOURCES = tests/engine/check_microbatch.c
-tests_engine_check_microbatch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_microbatch_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_balance
-TESTS += tests/engine/check_balance
-tests_engine_check_balance_SOURCES = tests/engine/check_balance.c
-tests_engine_check_balance_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_balance_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_engine_check_balance_LDADD = tests/lib/liboom.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_choose
-TESTS += tests/engine/check_choose
-tests_engine_check_choose_SOURCES = tests/engine/check_choose.c tests/engine/models.c tests/engine/models.h
-tests_engine_check_choose_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_choose_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_peak_memory
-TESTS += tests/engine/check_peak_memory
-tests_engine_check_peak_memory_SOURCES = tests/engine/check_peak_memory.c tests/engine/run_job.c tests/engine/run_job.h
-tests_engine_check_peak_memory_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_peak_memory_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_stage_graph tests/engine/check_sections
-TESTS += tests/engine/check_stage_graph tests/engine/check_sections
-tests_engine_check_stage_graph_SOURCES = \
-	tests/engine/check_stage_graph.c \
-	tests/engine/models.c tests/engine/models.h
-tests_engine_check_stage_graph_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_stage_graph_LDADD = $(ENGINE_TEST_LIBS)
-tests_engine_check_sections_SOURCES = \
-	tests/engine/check_sections.c \
-	tests/engine/models.c tests/engine/models.h \
-	tests/engine/staged.c tests/engine/staged.h
-tests_engine_check_sections_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_sections_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/engine/check_stage_steps
-TESTS += tests/engine/check_stage_steps
-tests_engine_check_stage_steps_SOURCES = \
-	tests/engine/check_stage_steps.c \
-	tests/engine/models.c tests/engine/models.h \
-	tests/engine/staged.c tests/engine/staged.h
-tests_engine_check_stage_steps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_engine_check_stage_steps_LDADD = $(ENGINE_TEST_LIBS)
+tests_engine_check_trainer_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_updates_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)

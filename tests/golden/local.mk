@@ -1,32 +1,29 @@
 # tests/golden: the engine against PyTorch's own steps; generate.py makes the files.
-GOLDEN_SOURCES = tests/golden/golden.c tests/golden/golden.h tests/engine/run_job.c tests/engine/run_job.h
-check_PROGRAMS += tests/golden/check_golden
-TESTS += tests/golden/check_golden
-tests_golden_check_golden_SOURCES = tests/golden/check_golden.c $(GOLDEN_SOURCES)
-tests_golden_check_golden_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_golden_check_golden_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/golden/check_autocast
-TESTS += tests/golden/check_autocast
-tests_golden_check_autocast_SOURCES = tests/golden/check_autocast.c $(GOLDEN_SOURCES) tests/engine/low.h tests/engine/low_on.c
-tests_golden_check_autocast_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_golden_check_autocast_LDADD = $(ENGINE_TEST_LIBS)
+GOLDEN_CHECKS = \
+	tests/golden/check_autocast \
+	tests/golden/check_bilstm \
+	tests/golden/check_curves \
+	tests/golden/check_golden \
+	tests/golden/check_learning \
+	tests/golden/check_mnist \
+	tests/golden/check_none \
+	tests/golden/check_observe \
+	tests/golden/check_ops \
+	tests/golden/check_ops_bf16 \
+	tests/golden/check_resnet_training \
+	tests/golden/check_resnets
+check_PROGRAMS += $(GOLDEN_CHECKS)
+TESTS += $(GOLDEN_CHECKS)
+check_LIBRARIES += tests/golden/libgolden.a
+tests_golden_libgolden_a_SOURCES = tests/golden/golden.c tests/golden/golden.h
+tests_golden_check_autocast_SOURCES = tests/golden/check_autocast.c tests/engine/low_on.c
 EXTRA_DIST += tests/golden/generate_autocast.py tests/golden/autocast.json
-check_PROGRAMS += tests/golden/check_learning
-TESTS += tests/golden/check_learning
-tests_golden_check_learning_SOURCES = tests/golden/check_learning.c $(GOLDEN_SOURCES)
-tests_golden_check_learning_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_golden_check_learning_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_learning.py
 EXTRA_DIST += \
 	tests/golden/learning.json tests/golden/learning.safetensors \
 	tests/golden/learning-mlp-initial.safetensors tests/golden/learning-norm-initial.safetensors \
 	tests/golden/learning-rows.idx tests/golden/learning-steps.idx \
 	tests/golden/learning-labels.idx tests/golden/learning-step-labels.idx tests/golden/learning-values.idx
-check_PROGRAMS += tests/golden/check_none
-TESTS += tests/golden/check_none
-tests_golden_check_none_SOURCES = tests/golden/check_none.c $(GOLDEN_SOURCES)
-tests_golden_check_none_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_golden_check_none_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_none.py tests/golden/none.json tests/golden/none.safetensors
 EXTRA_DIST += tests/golden/generate.py
 EXTRA_DIST += \
@@ -70,64 +67,25 @@ EXTRA_DIST += \
 	tests/golden/spectral-tokens.json tests/golden/spectral-tokens-1-final.safetensors tests/golden/spectral-tokens-2-final.safetensors
 
 # The ResNets: names and shapes, and single steps; generate_resnets.py makes the files.
-check_PROGRAMS += tests/golden/check_resnets
-TESTS += tests/golden/check_resnets
-tests_golden_check_resnets_SOURCES = tests/golden/check_resnets.c
-tests_golden_check_resnets_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_golden_check_resnets_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_resnets.py tests/golden/resnet.py \
 	tests/golden/resnet18.txt tests/golden/resnet18-steps.safetensors \
 	tests/golden/resnet50.txt tests/golden/resnet50-steps.safetensors
 
 # Whole models as users train them; generate_curves.py makes the files.
-check_PROGRAMS += tests/golden/check_curves
-TESTS += tests/golden/check_curves
-tests_golden_check_curves_SOURCES = tests/golden/check_curves.c $(GOLDEN_SOURCES)
-tests_golden_check_curves_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_golden_check_curves_LDADD = $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/golden/check_mnist
-TESTS += tests/golden/check_mnist
-tests_golden_check_mnist_SOURCES = tests/golden/check_mnist.c $(GOLDEN_SOURCES)
-tests_golden_check_mnist_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_golden_check_mnist_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_curves.py tests/golden/README.md tests/golden/curves.json tests/golden/mnist.json \
 	tests/golden/curves-mnist-images.gz tests/golden/curves-mnist-labels.gz tests/golden/curves-digits.csv.gz tests/golden/curves-text.txt
 
 # PyTorch's own case of a recurrent DataParallel; generate_bilstm.py makes the file.
-check_PROGRAMS += tests/golden/check_bilstm
-TESTS += tests/golden/check_bilstm
-tests_golden_check_bilstm_SOURCES = tests/golden/check_bilstm.c $(GOLDEN_SOURCES) tests/engine/idx_files.c tests/engine/idx_files.h
-tests_golden_check_bilstm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_golden_check_bilstm_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_bilstm.py tests/golden/bilstm.json
 
 # What is seen of each replica; generate_observe.py makes the file.
-check_PROGRAMS += tests/golden/check_observe
-TESTS += tests/golden/check_observe
-tests_golden_check_observe_SOURCES = tests/golden/check_observe.c $(GOLDEN_SOURCES)
-tests_golden_check_observe_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_golden_check_observe_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_observe.py tests/golden/observe.json
 
 # Every op; generate_ops.py makes the file.
-check_PROGRAMS += tests/golden/check_ops
-TESTS += tests/golden/check_ops
-tests_golden_check_ops_SOURCES = tests/golden/check_ops.c $(KERNEL_TEST) tests/engine/low_off.c $(GOLDEN_SOURCES)
-tests_golden_check_ops_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_golden_check_ops_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_golden_check_ops_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
-check_PROGRAMS += tests/golden/check_ops_bf16
-TESTS += tests/golden/check_ops_bf16
-tests_golden_check_ops_bf16_SOURCES = tests/golden/check_ops.c $(KERNEL_TEST) tests/engine/low_on.c $(GOLDEN_SOURCES)
-tests_golden_check_ops_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_golden_check_ops_bf16_SOURCES = tests/golden/check_ops.c tests/engine/low_on.c
 tests_golden_check_ops_bf16_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
-tests_golden_check_ops_bf16_LDADD = tests/lib/liboom.a tests/ref/libref.a $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/generate_ops.py tests/golden/ops.safetensors
 
 # The ResNets at their full width, against PyTorch where it is installed.
-check_PROGRAMS += tests/golden/check_resnet_training
-TESTS += tests/golden/check_resnet_training
-tests_golden_check_resnet_training_SOURCES = tests/golden/check_resnet_training.c
-tests_golden_check_resnet_training_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_golden_check_resnet_training_LDADD = $(ENGINE_TEST_LIBS)
 EXTRA_DIST += tests/golden/train_resnet.py
