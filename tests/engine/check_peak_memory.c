@@ -69,6 +69,7 @@ static void run(int model, int batch, bool checkpointed)
     snprintf(output, sizeof output, "%s/out", checks_scratch());
     run_job_parsed(job, output, 1, 0, &result);
     job_free(job);
+    checks_scratch_remove(); /* made by this process, which ends without atexit's */
     if (result.rc != 0) {
         fprintf(stderr, "%s\n", result.err.message);
         _exit(1);
