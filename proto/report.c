@@ -240,11 +240,7 @@ int report_parse(const char *line, size_t size, struct report *ret_report, struc
     int rc = json_load(line, size, ERR_PARSE, &root, err);
     if (rc != 0)
         return rc;
-    struct report report = {.loss = NAN,
-                            .validation_loss = NAN,
-                            .accuracy = NAN,
-                            .samples_per_second = NAN,
-                            .seconds_left = NAN};
+    struct report report = report_blank(REPORT_STARTED);
     rc = from_json(root, &report, err);
     json_decref(root);
     if (rc == 0)
@@ -252,6 +248,18 @@ int report_parse(const char *line, size_t size, struct report *ret_report, struc
     else
         report_done(&report);
     return rc;
+}
+
+struct report report_blank(enum report_type type)
+{
+    return (struct report){
+        .type = type,
+        .loss = NAN,
+        .validation_loss = NAN,
+        .accuracy = NAN,
+        .samples_per_second = NAN,
+        .seconds_left = NAN,
+    };
 }
 
 void report_done(struct report *report)

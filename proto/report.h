@@ -36,6 +36,8 @@ struct report {
                           classes */
 };
 
+/* Of this type, with nothing given. */
+struct report report_blank(enum report_type type);
 /* One line without '\n', to be freed with free(); NULL without memory. */
 char *report_format(const struct report *report);
 /* Absent numbers are NAN, absent counts 0. Errors: ERR_PARSE,

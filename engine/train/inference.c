@@ -50,18 +50,12 @@ static bool has_targets(const struct inference *inference)
 /* A step of a report is a batch. */
 static struct report report_of(const struct inference *inference, enum report_type type)
 {
-    return (struct report){
-        .type = type,
-        .step = inference->batches,
-        .steps = inference->n_batches,
-        .epoch = inference->batches > 0,
-        .epochs = 1,
-        .loss = NAN,
-        .validation_loss = NAN,
-        .accuracy = NAN,
-        .samples_per_second = NAN,
-        .seconds_left = NAN,
-    };
+    struct report report = report_blank(type);
+    report.step = inference->batches;
+    report.steps = inference->n_batches;
+    report.epoch = inference->batches > 0;
+    report.epochs = 1;
+    return report;
 }
 
 /* The mean over a sample's targets that count, 0 where none does: of one target, and of all

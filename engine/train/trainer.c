@@ -61,19 +61,13 @@ static void send(const struct trainer *trainer, const struct report *report)
 /* A report with the numbers that it may not have. */
 static struct report report_of(const struct trainer *trainer, enum report_type type)
 {
-    return (struct report){
-        .type = type,
-        .step = trainer->step,
-        .steps = trainer->prepared.steps,
-        .epoch = trainer->step > 0 ? epoch_of(trainer, trainer->step) : 0,
-        .epochs = trainer->prepared.epochs,
-        .resumed_step = trainer->resumed_step,
-        .loss = NAN,
-        .validation_loss = NAN,
-        .accuracy = NAN,
-        .samples_per_second = NAN,
-        .seconds_left = NAN,
-    };
+    struct report report = report_blank(type);
+    report.step = trainer->step;
+    report.steps = trainer->prepared.steps;
+    report.epoch = trainer->step > 0 ? epoch_of(trainer, trainer->step) : 0;
+    report.epochs = trainer->prepared.epochs;
+    report.resumed_step = trainer->resumed_step;
+    return report;
 }
 
 /* Whether something that is done every so often is due after this many steps; `since` is when it

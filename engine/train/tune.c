@@ -42,18 +42,12 @@ struct tuning {
 
 static struct report report_of(const struct tuning *tuning, enum report_type type)
 {
-    return (struct report){
-        .type = type,
-        .step = tuning->steps,
-        .steps = STEPS * (int64_t)tuning->n_ways,
-        .epoch = 1,
-        .epochs = 1,
-        .loss = NAN,
-        .validation_loss = NAN,
-        .accuracy = NAN,
-        .samples_per_second = NAN,
-        .seconds_left = NAN,
-    };
+    struct report report = report_blank(type);
+    report.step = tuning->steps;
+    report.steps = STEPS * (int64_t)tuning->n_ways;
+    report.epoch = 1;
+    report.epochs = 1;
+    return report;
 }
 
 static void send(const struct tuning *tuning, const struct report *report)

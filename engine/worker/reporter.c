@@ -202,7 +202,8 @@ void reporter_say(struct reporter *reporter, const char *line)
 
 void reporter_fail(struct reporter *reporter, const char *document, const struct err *failure)
 {
-    struct report report = {.type = REPORT_FAILED, .err = *failure};
+    struct report report = report_blank(REPORT_FAILED);
+    report.err = *failure;
     reporter_report(reporter, &report);
     fprintf(stderr, "traind-worker: %s%s%s%s%s\n", document != NULL ? document : "",
             document != NULL ? ": " : "", failure->path, failure->path[0] != '\0' ? ": " : "",

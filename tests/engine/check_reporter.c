@@ -28,16 +28,13 @@ static int open_on_pipe(struct reporter *reporter)
 
 static struct report report_of(enum report_type type, int64_t step)
 {
-    return (struct report){
-        .type = type,
-        .step = step,
-        .loss = 1,
-        .validation_loss = NAN,
-        .accuracy = NAN,
-        .samples_per_second = 10,
-        .seconds_left = 3,
-        .path = "out",
-    };
+    struct report report = report_blank(type);
+    report.step = step;
+    report.loss = 1;
+    report.samples_per_second = 10;
+    report.seconds_left = 3;
+    snprintf(report.path, sizeof report.path, "out");
+    return report;
 }
 
 START_TEST(progress_is_thinned_but_the_last_comes)

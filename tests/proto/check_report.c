@@ -6,16 +6,6 @@
 #include "proto/report.h"
 #include "tests/lib/checks.h"
 
-static struct report empty(enum report_type type)
-{
-    return (struct report){.type = type,
-                           .loss = NAN,
-                           .validation_loss = NAN,
-                           .accuracy = NAN,
-                           .samples_per_second = NAN,
-                           .seconds_left = NAN};
-}
-
 static void check_format(const struct report *report, const char *expected)
 {
     char *line = report_format(report);
@@ -33,7 +23,7 @@ static struct report parsed(const char *line)
 
 START_TEST(started)
 {
-    struct report report = empty(REPORT_STARTED);
+    struct report report = report_blank(REPORT_STARTED);
     report.steps = 100;
     report.epochs = 5;
     report.resumed_step = 40;
@@ -52,7 +42,7 @@ END_TEST
 
 START_TEST(progress)
 {
-    struct report report = empty(REPORT_PROGRESS);
+    struct report report = report_blank(REPORT_PROGRESS);
     report.step = 3;
     report.epoch = 1;
     report.loss = 0.25;
@@ -83,7 +73,7 @@ END_TEST
 
 START_TEST(failed)
 {
-    struct report report = empty(REPORT_FAILED);
+    struct report report = report_blank(REPORT_FAILED);
     err_at(&report.err, ERR_LOSS_NAN, "/loss", "the loss is NaN at step 3");
     const char *line = "{\"type\":\"failed\",\"code\":\"loss.nan\",\"message\":"
                        "\"the loss is NaN at step 3\",\"path\":\"/loss\"}";
