@@ -12,6 +12,7 @@ static const struct cmd commands[] = {
     {"show", "ID", "all about one job", 0, 1, 1, cmd_show},
     {"watch", "[ID...]", "follow jobs until they end (default: your own that have not ended)", 0, 0,
      SIZE_MAX, cmd_watch},
+    {"top", "", "the devices and everybody's jobs on the whole screen", 0, 0, 0, cmd_top},
     {"logs", "ID", "what the job printed; -f goes on until it ends", OPT_BIT(FOLLOW), 1, 1,
      cmd_logs},
     {"wait", "ID...", "wait silently until the jobs have ended", OPT_BIT(ANY) | OPT_BIT(TIMEOUT), 1,

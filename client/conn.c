@@ -23,6 +23,7 @@ enum { NOTIFICATIONS_MAX = 65536 };
 
 struct conn {
     int fd, signals; /* signals: a signalfd or -1 */
+    int keys;        /* standard input or -1 */
     sigset_t unblocked;
     bool eof;
     json_int_t last_id;
@@ -93,7 +94,7 @@ int conn_open(const char *path, struct conn **ret_conn, struct err *err)
     struct conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
-    conn->fd = conn->signals = -1;
+    conn->fd = conn->signals = conn->keys = -1;
     conn->waiting = json_array();
     if (conn->waiting == NULL) {
         conn_close(conn);
@@ -145,6 +146,11 @@ int conn_watch_signals(struct conn *conn, struct err *err)
         return rc;
     }
     return 0;
+}
+
+void conn_watch_keys(struct conn *conn)
+{
+    conn->keys = STDIN_FILENO;
 }
 
 static int gone(struct conn *conn, struct err *err)
@@ -214,9 +220,9 @@ static long now_ms(void)
 }
 
 /* Waits for the next message of any kind: an enum conn_event (CONN_NOTIFICATION: a message).
- * `output` is a descriptor whose reader is watched, or -1. */
-static int wait_message(struct conn *conn, int timeout_ms, int output, json_t **ret_message,
-                        struct err *err)
+ * `output` is a descriptor whose reader is watched, `input` one that is waited for, or -1. */
+static int wait_message(struct conn *conn, int timeout_ms, int output, int input,
+                        json_t **ret_message, struct err *err)
 {
     long deadline = now_ms() + timeout_ms;
     for (;;) {
@@ -226,17 +232,20 @@ static int wait_message(struct conn *conn, int timeout_ms, int output, json_t **
         if (conn->eof)
             return gone(conn, err);
         /* Without events asked for, a pipe still reports that its reader has gone. */
-        struct pollfd fds[] = {{conn->fd, POLLIN, 0}, {conn->signals, POLLIN, 0}, {output, 0, 0}};
+        struct pollfd fds[] = {
+            {conn->fd, POLLIN, 0}, {conn->signals, POLLIN, 0}, {output, 0, 0}, {input, POLLIN, 0}};
         long left = deadline - now_ms();
-        rc = poll(fds, 3, timeout_ms < 0 ? -1 : left < 0 ? 0 : (int)left);
+        rc = poll(fds, 4, timeout_ms < 0 ? -1 : left < 0 ? 0 : (int)left);
         if (rc < 0 && errno != EINTR)
             return err_errno(err, errno, "poll");
         if (rc == 0)
             return CONN_TIMEOUT;
         if (rc > 0 && fds[1].revents != 0)
             return read_signal(conn);
-        if (rc > 0 && (fds[2].revents & POLLERR) != 0)
+        if (rc > 0 && ((fds[2].revents & POLLERR) != 0 || (fds[3].revents & POLLHUP) != 0))
             return CONN_NO_READER;
+        if (rc > 0 && fds[3].revents != 0)
+            return CONN_KEY;
         if (rc > 0 && fds[0].revents != 0 && (rc = read_bytes(conn, err)) < 0)
             return rc;
     }
@@ -250,7 +259,8 @@ int conn_next(struct conn *conn, int timeout_ms, json_t **ret_notification, stru
         return CONN_NOTIFICATION;
     }
     for (;;) {
-        int event = wait_message(conn, timeout_ms, STDOUT_FILENO, ret_notification, err);
+        int event =
+            wait_message(conn, timeout_ms, STDOUT_FILENO, conn->keys, ret_notification, err);
         if (event != CONN_NOTIFICATION || json_object_get(*ret_notification, "method") != NULL)
             return event;
         json_decref(*ret_notification); /* a reply that nobody waits for any more */
@@ -280,7 +290,7 @@ static int wait_reply(struct conn *conn, json_int_t id, json_t **ret_result, str
 {
     for (;;) {
         json_t *message, *result;
-        int rc = wait_message(conn, -1, -1, &message, err);
+        int rc = wait_message(conn, -1, -1, -1, &message, err);
         if (rc == CONN_INTERRUPT)
             return err_set(err, ERR_CANCELLED, "interrupted");
         if (rc < 0)

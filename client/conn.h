@@ -41,7 +41,8 @@ enum conn_event {
     CONN_TIMEOUT,
     CONN_INTERRUPT, /* Ctrl-C, after conn_watch_signals */
     CONN_RESIZE,    /* the terminal's size changed, likewise */
-    CONN_NO_READER, /* standard output is a pipe whose reader has gone */
+    CONN_NO_READER, /* standard output is a pipe whose reader has gone, or the terminal has */
+    CONN_KEY,       /* standard input can be read, after conn_watch_keys */
 };
 
 /* Waits for the next notification. `timeout_ms` -1: without end. Returns an enum conn_event, or
@@ -51,5 +52,8 @@ int conn_next(struct conn *conn, int timeout_ms, json_t **ret_notification, stru
 /* From now on SIGINT and SIGWINCH end a wait instead of the program (SIGINT only where it is not
  * ignored), until conn_close. Errors: ERR_IO. */
 int conn_watch_signals(struct conn *conn, struct err *err);
+
+/* From now on what comes on standard input ends a wait. */
+void conn_watch_keys(struct conn *conn);
 
 #endif

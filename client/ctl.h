@@ -58,6 +58,7 @@ int cmd_devices(struct ctl *ctl, struct err *err);
 int cmd_check(struct ctl *ctl, struct err *err);
 int cmd_plan(struct ctl *ctl, struct err *err);
 int cmd_plot(struct ctl *ctl, struct err *err);
+int cmd_top(struct ctl *ctl, struct err *err);
 int cmd_tune(struct ctl *ctl, struct err *err);
 int cmd_info(struct ctl *ctl, struct err *err);
 int cmd_model(struct ctl *ctl, struct err *err);

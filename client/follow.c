@@ -47,8 +47,7 @@ static int add(struct follow *follow, json_t *json, struct followed **ret, struc
     return 0;
 }
 
-/* The whole record in place of what the events said; one that cannot be had changes nothing. */
-static int refresh(struct follow *follow, struct followed *job, struct err *err)
+int follow_refresh(struct follow *follow, struct followed *job, struct err *err)
 {
     json_t *whole;
     json_t *params = json_pack("{s:I}", "id", (json_int_t)job->record.id);
@@ -67,11 +66,11 @@ static int end_if_ended(struct follow *follow, struct followed *job, struct err 
 {
     if (job->ended || !record_ended(&job->record))
         return 0;
-    int rc = refresh(follow, job, err);
+    int rc = follow_refresh(follow, job, err);
     if (rc < 0)
         return rc;
     job->ended = true;
-    if (job->record.state != STATE_COMPLETED)
+    if (job->record.state != STATE_COMPLETED && follow->view->key == NULL)
         follow->ctl->status = STATUS_FAILED;
     return follow->view->end(follow, job, err);
 }
@@ -114,7 +113,7 @@ static int take_event(struct follow *follow, const json_t *event, struct err *er
         rc = json != NULL ? add(follow, json, &job, err) : err_set(err, ERR_NOMEM, "out of memory");
         json_decref(json);
         if (rc == 0)
-            rc = refresh(follow, job, err);
+            rc = follow_refresh(follow, job, err);
         if (rc < 0)
             return rc;
     }
@@ -144,6 +143,13 @@ static int wait_ms(const struct follow *follow)
     return left > 0 ? (int)ceil(left * 1000) : 0;
 }
 
+static void resize(struct follow *follow)
+{
+    terminal_style(&follow->ctl->style);
+    if (follow->view->resize != NULL)
+        follow->view->resize(follow);
+}
+
 /* One event of any kind. 1: go on; 0: leave; negative: an error. */
 static int step(struct follow *follow, struct err *err)
 {
@@ -154,6 +160,8 @@ static int step(struct follow *follow, struct err *err)
     int event = conn_next(follow->ctl->conn, wait_ms(follow), &notification, err);
     if (event < 0)
         return event;
+    if (event == CONN_KEY)
+        return follow->view->key(follow, err);
     if (event == CONN_INTERRUPT)
         return err_set(err, ERR_CANCELLED, "interrupted");
     if (event == CONN_NO_READER) {
@@ -161,7 +169,7 @@ static int step(struct follow *follow, struct err *err)
         return 0;
     }
     if (event == CONN_RESIZE)
-        terminal_style(&follow->ctl->style);
+        resize(follow);
     if (event != CONN_NOTIFICATION)
         rc = draw_if_due(follow, true, err);
     else {
@@ -205,7 +213,9 @@ static int leave(struct follow *follow, int rc, struct err *err)
 {
     json_t *ids = live_ids(follow);
     struct text text = {0};
-    if (rc == ERR_CANCELLED) {
+    if (follow->view->key != NULL) {
+        rc = rc == ERR_CANCELLED ? 0 : rc;
+    } else if (rc == ERR_CANCELLED) {
         follow_detached(follow->ctl, "watch", ids);
         rc = 0;
     } else if (rc == ERR_UNREACHABLE && json_array_size(ids) > 0) {
@@ -230,9 +240,11 @@ static int follow_all(struct follow *follow, json_t *params, struct err *err)
     if (rc == 0)
         rc = take_snapshot(follow, snapshot, named, err);
     json_decref(snapshot);
-    if (rc == 0 && follow->n == 0 && !named && follow->view != &follow_view_json)
+    if (rc == 0 && follow->view->key != NULL)
+        conn_watch_keys(follow->ctl->conn);
+    else if (rc == 0 && follow->n == 0 && !named && follow->view != &follow_view_json)
         fprintf(stderr, "trainctl: no job of yours is queued or running\n");
-    while (rc == 0 && anything_live(follow)) {
+    while (rc == 0 && (follow->view->key != NULL || anything_live(follow))) {
         rc = step(follow, err);
         if (rc == 0)
             return 0;
@@ -241,18 +253,22 @@ static int follow_all(struct follow *follow, json_t *params, struct err *err)
     return rc == 0 ? draw_if_due(follow, follow->dirty, err) : rc;
 }
 
-int follow_jobs(struct ctl *ctl, json_t *params, struct err *err)
+int follow_run(struct ctl *ctl, const struct follow_view *view, void *state, json_t *params,
+               struct err *err)
 {
-    struct follow follow = {
-        .ctl = ctl,
-        .view = args_has(&ctl->args, OPT_JSON) ? &follow_view_json
-                : ctl->style.terminal          ? &follow_view_live
-                                               : &follow_view_lines,
-    };
+    struct follow follow = {.ctl = ctl, .view = view, .state = state};
     int rc = leave(&follow, follow_all(&follow, params, err), err);
     for (size_t i = 0; i < follow.n; i++)
         json_decref(follow.jobs[i].json);
     free(follow.jobs);
     text_done(&follow.above);
     return rc;
+}
+
+int follow_jobs(struct ctl *ctl, json_t *params, struct err *err)
+{
+    const struct follow_view *view = args_has(&ctl->args, OPT_JSON) ? &follow_view_json
+                                     : ctl->style.terminal          ? &follow_view_live
+                                                                    : &follow_view_lines;
+    return follow_run(ctl, view, NULL, params, err);
 }

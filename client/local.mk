@@ -15,6 +15,7 @@ client_libclient_a_SOURCES = \
 	client/cmd_plot.c \
 	client/cmd_show.c \
 	client/cmd_submit.c \
+	client/cmd_top.c \
 	client/cmd_tune.c \
 	client/cmd_wait.c \
 	client/cmd_watch.c \
@@ -35,15 +36,19 @@ client_libclient_a_SOURCES = \
 	client/render/canvas_png.c \
 	client/render/canvas_svg.c \
 	client/render/chart.c client/render/chart.h \
+	client/render/overview.c client/render/overview.h \
 	client/render/plot.c client/render/plot.h \
 	client/render/progress.c client/render/progress.h \
+	client/render/sparkline.c client/render/sparkline.h \
 	client/render/style.h \
 	client/render/summary.c client/render/summary.h \
 	client/render/table.c client/render/table.h \
 	client/render/text.c client/render/text.h \
 	client/render/units.c client/render/units.h \
+	client/screen.c client/screen.h \
 	client/terminal.c client/terminal.h \
 	client/worker.c client/worker.h
-CLIENT_LIBS = client/libclient.a proto/libproto.a $(JANSSON_LIBS) $(CAIRO_LIBS) $(MATH_LIBS)
+CLIENT_LIBS = client/libclient.a proto/libproto.a $(JANSSON_LIBS) $(CAIRO_LIBS) $(NCURSES_LIBS) \
+	$(MATH_LIBS)
 client_trainctl_SOURCES = client/main.c
 client_trainctl_LDADD = $(CLIENT_LIBS)

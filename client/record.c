@@ -72,6 +72,7 @@ void record_read(const json_t *json, struct record *ret)
         .confusion = array(json, "confusion"),
         .losses = array(json, "losses"),
         .history = array(json, "history"),
+        .document = json_object_get(json, "document"),
     };
     if (record.state_text == NULL)
         record.state_text = "unknown";

@@ -17,7 +17,7 @@ struct record {
     enum job_state state; /* STATE_COUNT: one that this version does not know */
     const char *state_text;
     double submitted, started, ended;
-    const json_t *devices, *confusion, *losses, *history;
+    const json_t *devices, *confusion, *losses, *history, *document;
 
     bool has_progress;
     int64_t step, steps, epoch, epochs, resumed_step, checkpoint_step;

@@ -7,9 +7,9 @@ packages_of() # build|test|style|fuzz
     build)
         echo gcc libc6-dev make autoconf automake autoconf-archive pkg-config \
             libuv1-dev libjansson-dev libsqlite3-dev libdnnl-dev zlib1g-dev \
-            libjpeg62-turbo-dev libpng-dev libcairo2-dev
+            libjpeg62-turbo-dev libpng-dev libcairo2-dev libncurses-dev
         ;;
-    test) echo check socat python3 python3-pytest ;;
+    test) echo check socat tmux python3 python3-pytest ;;
     fuzz) echo clang libclang-rt-dev ;;
     style) echo clang clang-format shellcheck git gawk ;;
     esac

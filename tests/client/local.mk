@@ -6,6 +6,7 @@ CLIENT_CHECKS = \
 	tests/client/check_commands \
 	tests/client/check_locate \
 	tests/client/check_oom \
+	tests/client/check_overview \
 	tests/client/check_plot \
 	tests/client/check_render \
 	tests/client/check_terminal \
@@ -21,6 +22,7 @@ tests_client_check_chart_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_client_check_locate_LDADD = $(CLIENT_TEST_LIBS)
 tests_client_check_oom_LDADD = $(CLIENT_TEST_LIBS)
 tests_client_check_oom_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_client_check_overview_LDADD = $(CLIENT_TEST_LIBS)
 tests_client_check_render_LDADD = $(CLIENT_TEST_LIBS)
 
 # End to end: the built trainctl against a scripted daemon on a real socket.
