@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "engine/graph/op.h"
+
 static int64_t largest_batch(const struct strategy_config *config)
 {
     int64_t largest = 0;
@@ -66,9 +68,10 @@ struct host_samples host_room_samples(const struct host_room *room, const struct
     return samples;
 }
 
-void host_room_show(const struct host_room *room, bool predicts, struct strategy_result *ret_result)
+void host_room_show(const struct host_room *room, const struct model *model,
+                    struct strategy_result *ret_result)
 {
-    ret_result->predictions = predicts ? room->predictions : NULL;
+    ret_result->predictions = model->loss->predict != NULL ? room->predictions : NULL;
     ret_result->outputs = room->outputs;
     ret_result->losses = room->losses;
 }

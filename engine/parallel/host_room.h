@@ -28,7 +28,7 @@ void host_room_done(struct host_room *room);
 struct host_samples host_room_samples(const struct host_room *room, const struct model *model,
                                       int64_t first);
 /* Sets what an evaluation has gathered in the result. */
-void host_room_show(const struct host_room *room, bool predicts,
+void host_room_show(const struct host_room *room, const struct model *model,
                     struct strategy_result *ret_result);
 
 #endif

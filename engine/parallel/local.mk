@@ -5,6 +5,8 @@ engine_libengine_a_SOURCES += \
 	%D%/choose.h \
 	%D%/chunk.c \
 	%D%/chunk.h \
+	%D%/compiled.c \
+	%D%/compiled.h \
 	%D%/crew.c \
 	%D%/crew.h \
 	%D%/estimate.c \
@@ -32,6 +34,8 @@ engine_libengine_a_SOURCES += \
 	%D%/replica.c \
 	%D%/replica.h \
 	%D%/replicate.c \
+	%D%/results.c \
+	%D%/results.h \
 	%D%/rows.c \
 	%D%/rows.h \
 	%D%/shapes.c \

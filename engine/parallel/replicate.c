@@ -81,6 +81,12 @@ static int on_devices(struct replicate *replicate, crew_task task, struct err *e
     return crew_run(replicate->crew, 0, replicate->config.n_devices, task, err);
 }
 
+static int plan_task(void *context, int rank, struct err *err)
+{
+    struct replicate *replicate = context;
+    return replica_plan(&replicate->drivers[rank].replica, err);
+}
+
 static int open_task(void *context, int rank, struct err *err)
 {
     struct replicate *replicate = context;
@@ -207,6 +213,26 @@ static int open_host(struct replicate *replicate, struct err *err)
     return rc;
 }
 
+/* What a planned replica will allocate, and what stands beside it. */
+static struct strategy_memory memory_of(const struct replica *replica)
+{
+    struct strategy_memory memory = replica->sizes;
+    memory.variable_bytes += shard_sum_bytes(replica->config, replica->map, replica->rank);
+    return memory;
+}
+
+/* All plans, before any device is given memory. */
+static int open_devices(struct replicate *replicate, struct err *err)
+{
+    struct strategy_memory memory[LIMIT_DEVICES];
+    int rc = on_devices(replicate, plan_task, err);
+    for (int r = 0; rc == 0 && r < replicate->config.n_devices; r++)
+        memory[r] = memory_of(&replicate->drivers[r].replica);
+    if (rc == 0)
+        rc = strategy_check_memory(&replicate->config, memory, err);
+    return rc == 0 ? on_devices(replicate, open_task, err) : rc;
+}
+
 static int start_crew(struct replicate *replicate, struct err *err)
 {
     const struct crew_config config = {
@@ -263,7 +289,7 @@ static int replicate_open(const struct strategy_config *config, struct strategy 
     if (rc == 0)
         rc = start_crew(replicate, err);
     if (rc == 0)
-        rc = on_devices(replicate, open_task, err);
+        rc = open_devices(replicate, err);
     if (rc != 0)
         replicate_close(&replicate->strategy);
     else
@@ -319,6 +345,7 @@ static void gather(const struct replicate *replicate, const struct step *step,
                    struct strategy_result *result)
 {
     double sum = 0;
+    *result = (struct strategy_result){.n_replicas = replicate->n_parts};
     for (int p = 0; p < replicate->n_parts; p++) {
         const struct part *part = &replicate->parts[p];
         const struct batch *chunk = &part->chunk.batch;
@@ -329,13 +356,8 @@ static void gather(const struct replicate *replicate, const struct step *step,
         };
         sum += part->loss_sum;
     }
-    gather_times(replicate, result);
-    result->n_replicas = replicate->n_parts;
     result->loss = sum / step->loss_divisor;
-    result->predictions = NULL;
-    result->outputs = NULL;
-    result->losses = NULL;
-    result->n_records = 0;
+    gather_times(replicate, result);
 }
 
 static int replicate_train(struct strategy *strategy, const struct batch *batch,
@@ -376,39 +398,18 @@ static int replicate_write(struct strategy *strategy, int variable, const void *
     return on_devices(replicate, write_task, err);
 }
 
-/* The controller's buffers to all. */
-static int broadcast_buffers(struct replicate *replicate, struct err *err)
-{
-    const struct model *model = replicate->config.model;
-    for (size_t i = 0; i < model->n_variables; i++) {
-        if (model->variables[i].kind != VARIABLE_BUFFER)
-            continue;
-        int rc = replicate_read(&replicate->strategy, (int)i, replicate->room.buffer, err);
-        if (rc == 0)
-            rc = replicate_write(&replicate->strategy, (int)i, replicate->room.buffer, err);
-        if (rc != 0)
-            return rc;
-    }
-    replicate->buffers_differ = false;
-    return 0;
-}
-
-/* Whether evaluations give class numbers: some losses do, whatever the chunk. */
-static bool predicts(const struct replicate *replicate)
-{
-    const struct shapes *shapes = &replicate->shapes;
-    return shapes->list[shapes_find(shapes, &replicate->parts[0].chunk.key)].graph->prediction !=
-           NULL;
-}
-
 static int replicate_evaluate(struct strategy *strategy, const struct batch *batch,
                               const struct step *step, struct strategy_result *ret_result,
                               struct err *err)
 {
     struct replicate *replicate = (struct replicate *)strategy;
-    int rc = replicate->buffers_differ ? broadcast_buffers(replicate, err) : 0;
+    const struct model *model = replicate->config.model;
+    int rc = replicate->buffers_differ
+                 ? strategy_share_buffers(strategy, model, replicate->room.buffer, err)
+                 : 0;
     if (rc != 0)
         return rc;
+    replicate->buffers_differ = false;
     scatter(replicate, batch, step, false, STEP_WHOLE);
     rc = longest_check(&replicate->config, batch, err);
     if (rc == 0)
@@ -416,7 +417,7 @@ static int replicate_evaluate(struct strategy *strategy, const struct batch *bat
     if (rc != 0)
         return rc;
     gather(replicate, step, ret_result);
-    host_room_show(&replicate->room, predicts(replicate), ret_result);
+    host_room_show(&replicate->room, model, ret_result);
     return 0;
 }
 
@@ -440,9 +441,11 @@ static int plan_device(const struct strategy_config *config, const struct shapes
                        const struct variable_map *map, int device,
                        struct strategy_memory *ret_memory, struct err *err)
 {
-    int rc = replica_plan(config, shapes, map, device, ret_memory, err);
+    struct replica replica = {.rank = device, .config = config, .shapes = shapes, .map = map};
+    int rc = replica_plan(&replica, err);
     if (rc == 0)
-        ret_memory->variable_bytes += shard_sum_bytes(config, map, device);
+        *ret_memory = memory_of(&replica);
+    replica_close(&replica);
     return rc;
 }
 

@@ -35,6 +35,12 @@ static int on_devices(struct stages *stages, crew_task task, struct err *err)
     return crew_run(stages->crew, 0, stages->config.n_devices, task, err);
 }
 
+static int plan_task(void *context, int device, struct err *err)
+{
+    struct stages *stages = context;
+    return station_plan(&stages->runners[device].station, err);
+}
+
 static int open_task(void *context, int device, struct err *err)
 {
     struct stages *stages = context;
@@ -123,6 +129,18 @@ static void prepare_runner(struct stages *stages, int device)
     };
 }
 
+/* All plans, before any device is given memory. */
+static int open_devices(struct stages *stages, struct err *err)
+{
+    struct strategy_memory memory[LIMIT_DEVICES];
+    int rc = on_devices(stages, plan_task, err);
+    for (int d = 0; rc == 0 && d < stages->config.n_devices; d++)
+        memory[d] = stages->runners[d].station.sizes;
+    if (rc == 0)
+        rc = strategy_check_memory(&stages->config, memory, err);
+    return rc == 0 ? on_devices(stages, open_task, err) : rc;
+}
+
 static bool stages_close(struct strategy *strategy)
 {
     struct stages *stages = (struct stages *)strategy;
@@ -166,7 +184,7 @@ static int stages_open(const struct strategy_config *config, struct strategy **r
     if (rc == 0)
         rc = crew_start(&crew, &stages->crew, err);
     if (rc == 0)
-        rc = on_devices(stages, open_task, err);
+        rc = open_devices(stages, err);
     if (rc != 0)
         stages_close(&stages->strategy);
     else
@@ -224,6 +242,15 @@ static void gather(const struct stages *stages, struct strategy_result *result)
         gather_times(stages, d, &result->times[d]);
 }
 
+/* Whether a stage has several devices, whose buffers part as they train. */
+static bool shares_stages(const struct stages *stages)
+{
+    for (int s = 0; s < stages->pipeline.placement.split.n_stages; s++)
+        if (stages->replicas[s] != NULL)
+            return true;
+    return false;
+}
+
 static int stages_train(struct strategy *strategy, const struct batch *batch, enum step_part part,
                         const struct step *step, struct strategy_result *ret_result,
                         struct err *err)
@@ -233,7 +260,7 @@ static int stages_train(struct strategy *strategy, const struct batch *batch, en
     int rc = run_batch(stages, batch, true, part, step, err);
     if (rc != 0)
         return rc;
-    stages->buffers_differ = true;
+    stages->buffers_differ = shares_stages(stages);
     gather(stages, ret_result);
     observed_show(&stages->observed, ret_result);
     return 0;
@@ -258,47 +285,23 @@ static int stages_write(struct strategy *strategy, int variable, const void *fro
     return on_devices(stages, write_task, err);
 }
 
-/* Each stage's first device's buffers to its others. */
-static int broadcast_buffers(struct stages *stages, struct err *err)
-{
-    const struct model *model = stages->config.model;
-    const struct split *split = &stages->pipeline.placement.split;
-    for (size_t i = 0; i < model->n_variables; i++) {
-        int layer = model_variable_layer(model, (int)i);
-        if (model->variables[i].kind != VARIABLE_BUFFER ||
-            stages->replicas[split_stage(split, layer)] == NULL)
-            continue;
-        int rc = stages_read(&stages->strategy, (int)i, stages->room.buffer, err);
-        if (rc == 0)
-            rc = stages_write(&stages->strategy, (int)i, stages->room.buffer, err);
-        if (rc != 0)
-            return rc;
-    }
-    stages->buffers_differ = false;
-    return 0;
-}
-
-/* Whether evaluations give class numbers: some losses do, whatever the rows. */
-static bool predicts(const struct stages *stages)
-{
-    for (size_t i = 0; i < stages->pipeline.n_graphs; i++)
-        if (stages->pipeline.graphs[i].graph->prediction != NULL)
-            return true;
-    return false;
-}
-
 static int stages_evaluate(struct strategy *strategy, const struct batch *batch,
                            const struct step *step, struct strategy_result *ret_result,
                            struct err *err)
 {
     struct stages *stages = (struct stages *)strategy;
-    int rc = stages->buffers_differ ? broadcast_buffers(stages, err) : 0;
-    if (rc == 0)
-        rc = run_batch(stages, batch, false, STEP_WHOLE, step, err);
+    const struct model *model = stages->config.model;
+    int rc = stages->buffers_differ
+                 ? strategy_share_buffers(strategy, model, stages->room.buffer, err)
+                 : 0;
+    if (rc != 0)
+        return rc;
+    stages->buffers_differ = false;
+    rc = run_batch(stages, batch, false, STEP_WHOLE, step, err);
     if (rc != 0)
         return rc;
     gather(stages, ret_result);
-    host_room_show(&stages->room, predicts(stages), ret_result);
+    host_room_show(&stages->room, model, ret_result);
     return 0;
 }
 

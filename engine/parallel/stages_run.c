@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "engine/base/clock.h"
+#include "engine/parallel/results.h"
 #include "engine/parallel/rows.h"
 #include "engine/parallel/stages.h"
 
@@ -94,13 +95,13 @@ static struct microbatch_rows rows_at(const struct runner *runner, int i)
 }
 
 /* Of micro-batch i. */
-static const struct station_program *program_at(const struct runner *runner, int i)
+static const struct compiled *compiled_at(const struct runner *runner, int i)
 {
     const struct stages *stages = runner->stages;
     struct pipeline_key key =
         pipeline_key(&stages->pipeline, stages->batch.n, runner->station.worker, i,
                      stages->training, stages->part);
-    return &runner->station.programs[pipeline_graph(&stages->pipeline, &key)];
+    return &runner->station.compiled.items[pipeline_graph(&stages->pipeline, &key)];
 }
 
 /* The device of the same pipeline that has this part of a stage. */
@@ -131,7 +132,8 @@ static int pull_from(struct runner *runner, const struct runner *source,
     int rc = wait_for(runner, counter(source->station.device_index, flow, COUNT_MADE), i + 1, err);
     if (rc != 0)
         return rc;
-    const struct plan *plan = program_at(runner, i)->plan, *its_plan = program_at(source, i)->plan;
+    const struct plan *plan = compiled_at(runner, i)->plan,
+                      *its_plan = compiled_at(source, i)->plan;
     char *to = station_buffer(&runner->station, target_buffer(plan, crossing, flow), i);
     const char *from = station_buffer(&source->station, source_buffer(its_plan, crossing, flow), i);
     return stages->config.backend->copy(
@@ -180,7 +182,7 @@ static int write_data(struct runner *runner, int i, struct err *err)
     const struct model *model = stages->config.model;
     const struct backend *backend = stages->config.backend;
     const struct station *station = &runner->station;
-    const struct plan *plan = program_at(runner, i)->plan;
+    const struct plan *plan = compiled_at(runner, i)->plan;
     struct microbatch_rows mine = rows_at(runner, i);
     struct batch rows = rows_of(model, &stages->batch, mine.first, mine.n);
     int rc = 0;
@@ -194,106 +196,78 @@ static int write_data(struct runner *runner, int i, struct err *err)
     return rc;
 }
 
-static int read_buffer(struct runner *runner, const struct plan_buffer *buffer, int i, void *to,
-                       size_t bytes, struct err *err)
+/* What a plan that has run in these bases left there. */
+static struct results results_of(const struct runner *runner, const struct plan *plan,
+                                 const struct station_bases *bases)
 {
-    const struct station *station = &runner->station;
-    if (buffer->space == SPACE_NONE)
-        return 0;
-    return runner->stages->config.backend->read(station->device, to,
-                                                station_buffer(station, buffer, i), bytes, err);
-}
-
-/* The sum of its samples' losses; each one's where they are wanted. */
-static int read_loss(struct runner *runner, const struct plan *plan, int i, int64_t n,
-                     double *losses, struct err *err)
-{
-    double loss = 0;
-    if (losses == NULL) {
-        int rc = read_buffer(runner, &plan->loss, i, &loss, sizeof loss, err);
-        runner->loss_sum += loss;
-        return rc;
-    }
-    int rc = read_buffer(runner, &plan->loss, i, losses, (size_t)n * sizeof *losses, err);
-    for (int64_t k = 0; rc == 0 && k < n; k++)
-        runner->loss_sum += losses[k];
-    return rc;
+    return (struct results){runner->stages->config.backend, runner->station.device, plan,
+                            bases->at};
 }
 
 /* What the last stage makes for the host. */
 static int read_results(struct runner *runner, int i, struct err *err)
 {
-    struct stages *stages = runner->stages;
-    const struct model *model = stages->config.model;
-    const struct plan *plan = program_at(runner, i)->plan;
+    const struct stages *stages = runner->stages;
+    const struct station_bases bases = station_bases(&runner->station, i);
+    const struct results results = results_of(runner, compiled_at(runner, i)->plan, &bases);
     struct microbatch_rows mine = rows_at(runner, i);
-    if (plan->loss.space == SPACE_NONE)
-        return 0;
-    struct host_samples to = host_room_samples(&stages->room, model, mine.first);
-    size_t n = (size_t)mine.n;
-    int rc = read_loss(runner, plan, i, mine.n, stages->training ? NULL : to.losses, err);
-    if (rc != 0 || stages->training)
-        return rc;
-    rc = read_buffer(runner, &plan->prediction, i, to.predictions,
-                     n * (size_t)model->loss_terms * sizeof *to.predictions, err);
-    if (rc == 0 && to.outputs != NULL)
-        rc = read_buffer(runner, &plan->output, i, to.outputs,
-                         n * (size_t)shape_count(&model->output) * sizeof *to.outputs, err);
-    return rc;
+    struct host_samples to = host_room_samples(&stages->room, stages->config.model, mine.first);
+    double loss = 0;
+    int rc = results_loss(&results, mine.n, stages->training ? NULL : to.losses, &loss, err);
+    runner->loss_sum += loss;
+    return rc == 0 && !stages->training ? results_samples(&results, mine.n, &to, err) : rc;
 }
 
 /* What is recorded of a plan that is not cut, or was made in this section. */
-static int read_observed(struct runner *runner, const struct plan *plan, enum section section,
-                         int i, struct err *err)
+static int observe(struct runner *runner, const struct results *results, enum section section,
+                   struct err *err)
 {
-    static const enum section made_in[] = {[RECORDED_OUTPUT] = SECTION_FORWARD,
-                                           [RECORDED_OUTPUT_GRAD] = SECTION_BACKWARD,
-                                           [RECORDED_PARAMETER] = SECTION_FORWARD,
-                                           [RECORDED_PARAMETER_GRAD] = SECTION_FORWARD};
+    static const unsigned made_in[SECTION_COUNT] = {
+        [SECTION_FORWARD] =
+            1u << RECORDED_OUTPUT | 1u << RECORDED_PARAMETER | 1u << RECORDED_PARAMETER_GRAD,
+        [SECTION_BACKWARD] = 1u << RECORDED_OUTPUT_GRAD,
+    };
     struct stages *stages = runner->stages;
-    const struct model *model = stages->config.model;
-    double statistics[STATISTIC_COUNT];
-    int rc = 0, n = stages->step.record && plan->recorded != NULL ? model->n_recorded : 0;
-    for (int k = 0; rc == 0 && k < n; k++) {
-        if (plan->recorded[k].space == SPACE_NONE || made_in[model->recorded[k].kind] != section)
-            continue;
-        rc = read_buffer(runner, &plan->recorded[k], i, statistics, sizeof statistics, err);
-        if (rc == 0)
-            observed_add(&stages->observed, runner->station.device_index, plan->graph, k,
-                         statistics);
-    }
-    return rc;
+    if (!stages->step.record)
+        return 0;
+    return results_observe(results, made_in[section], runner->station.device_index,
+                           &stages->observed, err);
 }
 
 static int run_section(struct runner *runner, enum section section, int i, struct err *err)
 {
+    const struct compiled *compiled = compiled_at(runner, i);
+    const struct station_bases bases = station_bases(&runner->station, i);
+    const struct results results = results_of(runner, compiled->plan, &bases);
     struct step step = runner->stages->step;
-    struct run run = {.step = &step};
+    const struct run run = {.base = bases.at, .step = &step};
     step.first_sample += rows_at(runner, i).first;
-    const struct station_program *program = program_at(runner, i);
     double begun = clock_seconds();
-    int rc = station_run_section(&runner->station, program, section, i, &run, err);
+    int rc = executor_run_section(compiled->executor, section, &run, err);
     runner->times.sections[section] += clock_seconds() - begun;
-    return rc != 0 ? rc : read_observed(runner, program->plan, section, i, err);
+    return rc != 0 ? rc : observe(runner, &results, section, err);
 }
 
 /* A graph without rows. */
-static int run_whole(struct runner *runner, const struct station_program *program, struct err *err)
+static int run_whole(struct runner *runner, const struct compiled *compiled, struct err *err)
 {
     struct stages *stages = runner->stages;
-    struct run run = {
+    const struct station_bases bases = station_bases(&runner->station, 0);
+    const struct results results = results_of(runner, compiled->plan, &bases);
+    const struct run run = {
+        .base = bases.at,
         .step = &stages->step,
         .collective = runner->replicas,
         .stages = stages->all != NULL ? &runner->sum.collective : NULL,
     };
-    int rc = station_run(&runner->station, program, &run, err);
-    return rc != 0 ? rc : read_observed(runner, program->plan, SECTION_FORWARD, 0, err);
+    int rc = executor_run(compiled->executor, &run, err);
+    return rc != 0 ? rc : observe(runner, &results, SECTION_FORWARD, err);
 }
 
 /* Micro-batch i, of which this worker has no rows: what is left of it. */
 static int run_rest(struct runner *runner, int i, struct err *err)
 {
-    return runner->stages->training ? run_whole(runner, program_at(runner, i), err) : 0;
+    return runner->stages->training ? run_whole(runner, compiled_at(runner, i), err) : 0;
 }
 
 /* What ends a window. */
@@ -301,7 +275,7 @@ static int run_end(struct runner *runner, enum step_part part, struct err *err)
 {
     struct pipeline_key key = {runner->station.worker.stage, 0, true, part, false};
     size_t i = pipeline_graph(&runner->stages->pipeline, &key);
-    return run_whole(runner, &runner->station.programs[i], err);
+    return run_whole(runner, &runner->station.compiled.items[i], err);
 }
 
 /* A forward or backward section with what flows to and from it. */

@@ -1,8 +1,6 @@
 /* station.c: see station.h. */
 #include "engine/parallel/station.h"
 
-#include <stdlib.h>
-
 #include "engine/base/team.h"
 
 static const struct strategy_config *config_of(const struct station *station)
@@ -20,40 +18,26 @@ static enum plan_cut cut_of(const struct station *station, const struct graph *g
                : CUT_BACKWARD;
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Builds the plans, and counts what they take. */
-static int build_plans(struct station *station, struct err *err)
+int station_plan(struct station *station, struct err *err)
 {
     const struct pipeline *pipeline = station->pipeline;
+    const struct strategy_config *config = config_of(station);
     const struct variable_map *map = &pipeline->maps[station->worker.stage];
-    struct strategy_memory *sizes = &station->sizes;
-    *sizes = (struct strategy_memory){
+    station->sizes = (struct strategy_memory){
         .samples = pipeline->most_rows[station->device_index],
         .variable_bytes = map->bytes,
         .slots = pipeline->slots[station->worker.stage],
         .outboxes = pipeline->outbox_depth[station->worker.stage],
     };
-    station->programs = calloc(pipeline->n_graphs + 1, sizeof *station->programs);
-    if (station->programs == NULL)
-        return err_set(err, ERR_NOMEM, "out of memory");
-    for (size_t i = 0; i < pipeline->n_graphs; i++) {
+    team_set_size(config->devices[station->device_index].n_threads);
+    int rc = compiled_new(pipeline->n_graphs, &station->compiled, err);
+    for (size_t i = 0; rc == 0 && i < pipeline->n_graphs; i++) {
         const struct pipeline_graph *graph = &pipeline->graphs[i];
-        if ((graph->devices >> station->device_index & 1) == 0)
-            continue;
-        int rc = plan_build(config_of(station)->backend, graph->graph, map,
-                            cut_of(station, graph->graph), &station->programs[i].plan, err);
-        if (rc != 0)
-            return rc;
-        const struct plan *plan = station->programs[i].plan;
-        sizes->arena_bytes = larger(sizes->arena_bytes, plan->arena_bytes);
-        sizes->slot_bytes = larger(sizes->slot_bytes, plan->slot_bytes);
-        sizes->outbox_bytes = larger(sizes->outbox_bytes, plan->outbox_bytes);
+        if ((graph->devices >> station->device_index & 1) != 0)
+            rc = compiled_plan(&station->compiled, i, config->backend, graph->graph, map,
+                               cut_of(station, graph->graph), &station->sizes, err);
     }
-    return 0;
+    return rc;
 }
 
 static int allocate(struct station *station, size_t bytes, const char *what,
@@ -64,17 +48,6 @@ static int allocate(struct station *station, size_t bytes, const char *what,
                         config->devices[station->device_index].name, bytes, what, ret_memory, err);
 }
 
-static int create_executors(struct station *station, struct err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < station->pipeline->n_graphs; i++) {
-        struct station_program *program = &station->programs[i];
-        if (program->plan != NULL)
-            rc = executor_new(station->device, program->plan, &program->executor, err);
-    }
-    return rc;
-}
-
 int station_open(struct station *station, struct err *err)
 {
     const struct strategy_config *config = config_of(station);
@@ -82,9 +55,7 @@ int station_open(struct station *station, struct err *err)
     int rc = config->backend->device_open(&config->devices[station->device_index], &station->device,
                                           err);
     if (rc == 0)
-        rc = build_plans(station, err);
-    if (rc == 0)
-        rc = create_executors(station, err);
+        rc = compiled_create(&station->compiled, station->device, err);
     if (rc == 0)
         rc = allocate(station, sizes->variable_bytes, "variables", &station->variables, err);
     if (rc == 0)
@@ -98,20 +69,9 @@ int station_open(struct station *station, struct err *err)
     return rc;
 }
 
-int station_plan(struct station *station, struct err *err)
-{
-    team_set_size(config_of(station)->devices[station->device_index].n_threads);
-    return build_plans(station, err);
-}
-
 void station_close(struct station *station)
 {
-    for (size_t i = 0; station->programs != NULL && i < station->pipeline->n_graphs; i++) {
-        executor_free(station->programs[i].executor);
-        plan_free(station->programs[i].plan);
-    }
-    free(station->programs);
-    station->programs = NULL;
+    compiled_free(&station->compiled);
     if (station->device == NULL)
         return;
     const struct backend *backend = config_of(station)->backend;
@@ -128,39 +88,22 @@ static char *at(const struct memory *memory, size_t offset)
     return memory->at == NULL ? NULL : (char *)memory->at + offset;
 }
 
-static void set_bases(const struct station *station, int i, void **base)
+struct station_bases station_bases(const struct station *station, int i)
 {
     const struct strategy_memory *sizes = &station->sizes;
-    base[SPACE_VARIABLES] = station->variables.at;
-    base[SPACE_ARENA] = station->arena.at;
-    base[SPACE_SLOT] = at(&station->slots, (size_t)(i % sizes->slots) * sizes->slot_bytes);
-    base[SPACE_OUTBOX] =
-        at(&station->outboxes, (size_t)(i % sizes->outboxes) * sizes->outbox_bytes);
+    return (struct station_bases){{
+        [SPACE_VARIABLES] = station->variables.at,
+        [SPACE_ARENA] = station->arena.at,
+        [SPACE_SLOT] = at(&station->slots, (size_t)(i % sizes->slots) * sizes->slot_bytes),
+        [SPACE_OUTBOX] =
+            at(&station->outboxes, (size_t)(i % sizes->outboxes) * sizes->outbox_bytes),
+    }};
 }
 
 void *station_buffer(const struct station *station, const struct plan_buffer *buffer, int i)
 {
-    void *base[SPACE_COUNT] = {NULL};
-    set_bases(station, i, base);
-    return (char *)base[buffer->space] + buffer->offset;
-}
-
-int station_run(struct station *station, const struct station_program *program, struct run *run,
-                struct err *err)
-{
-    void *base[SPACE_COUNT] = {NULL};
-    set_bases(station, 0, base);
-    run->base = base;
-    return executor_run(program->executor, run, err);
-}
-
-int station_run_section(struct station *station, const struct station_program *program,
-                        enum section section, int i, struct run *run, struct err *err)
-{
-    void *base[SPACE_COUNT] = {NULL};
-    set_bases(station, i, base);
-    run->base = base;
-    return executor_run_section(program->executor, section, run, err);
+    const struct station_bases bases = station_bases(station, i);
+    return (char *)bases.at[buffer->space] + buffer->offset;
 }
 
 static size_t variable_bytes(const struct station *station, int variable)

@@ -1,4 +1,4 @@
-/* station.h: a stage's layers on one device: their variables, a program for each graph that the
+/* station.h: a stage's layers on one device: their variables, what it runs for each graph that the
  * device will meet, and room for the micro-batches in flight. All calls on the device's thread.
  *
  * A micro-batch in flight has a slot from its first section to its last. What a section sends lies
@@ -7,39 +7,34 @@
 #ifndef ENGINE_PARALLEL_STATION_H
 #define ENGINE_PARALLEL_STATION_H
 
-#include "engine/exec/executor.h"
+#include "engine/parallel/compiled.h"
 #include "engine/parallel/memory.h"
 #include "engine/parallel/pipeline.h"
-
-struct station_program {
-    struct plan *plan; /* NULL: another device's */
-    struct executor *executor;
-};
 
 struct station {
     const struct pipeline *pipeline;
     int device_index;
     struct worker worker;
     struct device *device;
-    struct station_program *programs; /* one a graph of the pipeline */
+    struct compiled_list compiled; /* by the graphs of the pipeline */
     struct strategy_memory sizes;
     struct memory variables, arena, slots, outboxes;
 };
 
-/* Opens the device, builds the programs, allocates everything. On failure station_close still is
- * the caller's. */
-int station_open(struct station *station, struct err *err);
-/* Only `sizes`, without touching a device; sets the calling thread's team to the device's. */
+/* Builds the plans, and `sizes`, what station_open allocates for them; touches no device, and sets
+ * the calling thread's team to the device's. On failure station_close still is the caller's. */
 int station_plan(struct station *station, struct err *err);
+/* Then opens the device, creates the kernels, allocates everything. The same on failure. */
+int station_open(struct station *station, struct err *err);
 void station_close(struct station *station); /* planned, half-open and zeroed ones too */
 
+/* Where the spaces of micro-batch i begin. */
+struct station_bases {
+    void *at[SPACE_COUNT];
+};
+struct station_bases station_bases(const struct station *station, int i);
 /* Where a buffer of micro-batch i lies. */
 void *station_buffer(const struct station *station, const struct plan_buffer *buffer, int i);
-/* Runs a whole plan, or one section of micro-batch i. `run` gets its bases here. */
-int station_run(struct station *station, const struct station_program *program, struct run *run,
-                struct err *err);
-int station_run_section(struct station *station, const struct station_program *program,
-                        enum section section, int i, struct run *run, struct err *err);
 
 /* The stage's own variables. */
 int station_read(struct station *station, int variable, void *to, struct err *err);

@@ -52,8 +52,8 @@ static int refuse_memory(const struct strategy_config *config, const struct dema
 }
 
 /* Before a system that promises more memory than it has ends the job, or another one. */
-static int check_memory(const struct strategy_config *config, const struct strategy_memory *memory,
-                        struct err *err)
+int strategy_check_memory(const struct strategy_config *config,
+                          const struct strategy_memory *memory, struct err *err)
 {
     bool together = config->backend->shares_memory;
     struct demand demand = {0};
@@ -74,16 +74,13 @@ int strategy_plan(const struct strategy_config *config, struct strategy_memory *
                   double *ret_flops, struct err *err)
 {
     int rc = chosen(config)->plan(config, ret_memory, ret_flops, err);
-    return rc == 0 ? check_memory(config, ret_memory, err) : rc;
+    return rc == 0 ? strategy_check_memory(config, ret_memory, err) : rc;
 }
 
 int strategy_open(const struct strategy_config *config, struct strategy **ret_strategy,
                   struct err *err)
 {
-    struct strategy_memory memory[LIMIT_DEVICES];
-    double flops;
-    int rc = strategy_plan(config, memory, &flops, err);
-    return rc == 0 ? chosen(config)->open(config, ret_strategy, err) : rc;
+    return chosen(config)->open(config, ret_strategy, err);
 }
 
 bool strategy_close(struct strategy *strategy)
@@ -111,4 +108,18 @@ int strategy_read(struct strategy *strategy, int variable, void *to, struct err 
 int strategy_write(struct strategy *strategy, int variable, const void *from, struct err *err)
 {
     return strategy->def->write(strategy, variable, from, err);
+}
+
+int strategy_share_buffers(struct strategy *strategy, const struct model *model, void *room,
+                           struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < model->n_variables; i++) {
+        if (model->variables[i].kind != VARIABLE_BUFFER)
+            continue;
+        rc = strategy_read(strategy, (int)i, room, err);
+        if (rc == 0)
+            rc = strategy_write(strategy, (int)i, room, err);
+    }
+    return rc;
 }

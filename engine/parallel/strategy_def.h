@@ -4,7 +4,8 @@
 
 #include "engine/parallel/strategy.h"
 
-/* The functions of strategy.h. */
+/* The functions of strategy.h; `plan` leaves it to strategy.c to check the memory, `open` does it
+ * by strategy_check_memory before it touches a device. */
 struct strategy_def {
     int (*plan)(const struct strategy_config *config, struct strategy_memory *ret_memory,
                 double *ret_flops, struct err *err);
@@ -25,5 +26,13 @@ struct strategy { /* the first member of each way's own */
 
 extern const struct strategy_def strategy_replicate; /* one device is one replica */
 extern const struct strategy_def strategy_stages;    /* each has some of the layers */
+
+/* Whether the devices have what is asked of them, a row a device. Errors: ERR_JOB_INVALID. */
+int strategy_check_memory(const struct strategy_config *config,
+                          const struct strategy_memory *memory, struct err *err);
+/* The controller's buffers (of a stage: its first device's) to all devices that have them. `room`
+ * holds any one of them. */
+int strategy_share_buffers(struct strategy *strategy, const struct model *model, void *room,
+                           struct err *err);
 
 #endif
