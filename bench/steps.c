@@ -116,7 +116,7 @@ static int bench(const struct command_options *options, struct err *err)
         .devices = setup.devices,
         .n_devices = setup.n_devices,
         .stop = options->stop,
-        .sink = {report, say, NULL},
+        .sink = {.report = report, .say = say},
     };
     rc = measure_open(&config, &measuring, err);
     if (rc == 0)

@@ -2,7 +2,9 @@
 #include "engine/parallel/crew.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "engine/base/thread.h"
 
@@ -25,7 +27,6 @@ struct timed {
 struct crew {
     struct crew_config config;
     struct timed timed[MAX_TASKS];
-    bool lost;
     struct hand hands[];
 };
 
@@ -91,6 +92,13 @@ static int late(const struct crew *crew, int64_t slices, int64_t longest, struct
                    (double)slices * seconds, (double)(longest + 1) * seconds);
 }
 
+static void end_process(void *context, const struct err *err)
+{
+    (void)context;
+    fprintf(stderr, "%s\n", err->message);
+    _exit(EXIT_FAILURE);
+}
+
 /* Who does not even come back after an abort is what all wait for. */
 static int give_up(struct crew *crew, struct hand *hands, int n, int64_t waited, int64_t longest,
                    struct err *err)
@@ -100,23 +108,17 @@ static int give_up(struct crew *crew, struct hand *hands, int n, int64_t waited,
     wait_all(hands, n, config->patience->slice_ms, config->patience->after);
     for (int i = 0; i < n; i++)
         if (!thread_wait_for(hands[i].thread, 0)) {
-            crew->lost = true;
             late(crew, waited, longest, err);
-            return config->place(config->context, hands[i].device, err);
+            config->place(config->context, hands[i].device, err);
+            config->hang(config->hang_context, err);
         }
     int rc = first_error(hands, n, err);
     return rc != 0 && rc != ERR_CANCELLED ? rc : late(crew, waited, longest, err);
 }
 
-bool crew_lost(const struct crew *crew)
-{
-    return crew != NULL && crew->lost;
-}
-
 int crew_run(struct crew *crew, int first, int n, crew_task task, struct err *err)
 {
     struct hand *hands = crew->hands + first;
-    assert(!crew->lost);
     for (int i = 0; i < n; i++) {
         hands[i].task = task;
         hands[i].err = (struct err)ERR_INIT;
@@ -141,6 +143,8 @@ int crew_start(const struct crew_config *config, struct crew **ret_crew, struct 
     crew->config = *config;
     if (config->patience == NULL)
         crew->config.patience = &usual_patience;
+    if (config->hang == NULL)
+        crew->config.hang = end_process;
     for (int i = 0; i < config->n_devices; i++) {
         const struct device_config *device = &config->devices[i];
         struct hand *hand = &crew->hands[i];
@@ -157,14 +161,11 @@ int crew_start(const struct crew_config *config, struct crew **ret_crew, struct 
     return 0;
 }
 
-bool crew_stop(struct crew *crew)
+void crew_stop(struct crew *crew)
 {
     if (crew == NULL)
-        return true;
-    if (crew->lost)
-        return false;
+        return;
     for (int i = 0; i < crew->config.n_devices; i++)
         thread_stop(crew->hands[i].thread);
     free(crew);
-    return true;
 }

@@ -6,7 +6,7 @@
  *
  * A device that does not answer is given up: when a task takes far longer than it ever did, the
  * crew is aborted, and a thread that does not come back even then is what hangs. It cannot be
- * ended from outside, so it is left alone, with all that it may use, until the process ends.
+ * ended from outside, and may yet use all that it was given, so the process ends.
  */
 #ifndef ENGINE_PARALLEL_CREW_H
 #define ENGINE_PARALLEL_CREW_H
@@ -34,17 +34,17 @@ struct crew_config {
     void *context;
     const struct crew_patience
         *patience; /* NULL: an hour, then a minute and 20 times the longest */
+    /* Says that a device hangs, and ends the process. NULL: says it on standard error. */
+    void (*hang)(void *hang_context, const struct err *err);
+    void *hang_context;
 };
 
 /* Errors: thread_start's, placed. */
 int crew_start(const struct crew_config *config, struct crew **ret_crew, struct err *err);
-/* NULL is fine. false: a thread has not come back (crew_run has said so); what the tasks use must
- * stay. */
-bool crew_stop(struct crew *crew);
-bool crew_lost(const struct crew *crew); /* no task can be run any more; NULL is fine */
+void crew_stop(struct crew *crew); /* NULL is fine */
 
 /* `task` on n devices from `first` on. One caller at a time. Errors: the task's, placed;
- * ERR_DEVICE_FAILED where a device does not answer. */
+ * ERR_DEVICE_FAILED where a device did not answer in time. */
 int crew_run(struct crew *crew, int first, int n, crew_task task, struct err *err);
 
 #endif

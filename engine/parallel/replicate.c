@@ -242,6 +242,8 @@ static int start_crew(struct replicate *replicate, struct err *err)
         .place = place_error,
         .context = replicate,
         .patience = replicate->config.patience,
+        .hang = replicate->config.hang,
+        .hang_context = replicate->config.hang_context,
     };
     for (int r = 0; r < replicate->config.n_devices; r++) {
         struct driver *driver = &replicate->drivers[r];
@@ -257,11 +259,9 @@ static int start_crew(struct replicate *replicate, struct err *err)
     return crew_start(&config, &replicate->crew, err);
 }
 
-static bool replicate_close(struct strategy *strategy)
+static void replicate_close(struct strategy *strategy)
 {
     struct replicate *replicate = (struct replicate *)strategy;
-    if (crew_lost(replicate->crew))
-        return false;
     if (replicate->crew != NULL)
         on_devices(replicate, close_task, &(struct err)ERR_INIT);
     crew_stop(replicate->crew);
@@ -271,7 +271,6 @@ static bool replicate_close(struct strategy *strategy)
     host_room_done(&replicate->room);
     observed_done(&replicate->observed);
     free(replicate);
-    return true;
 }
 
 static int replicate_open(const struct strategy_config *config, struct strategy **ret_strategy,

@@ -141,11 +141,9 @@ static int open_devices(struct stages *stages, struct err *err)
     return rc == 0 ? on_devices(stages, open_task, err) : rc;
 }
 
-static bool stages_close(struct strategy *strategy)
+static void stages_close(struct strategy *strategy)
 {
     struct stages *stages = (struct stages *)strategy;
-    if (crew_lost(stages->crew))
-        return false;
     if (stages->crew != NULL)
         on_devices(stages, close_task, &(struct err)ERR_INIT);
     crew_stop(stages->crew);
@@ -157,7 +155,6 @@ static bool stages_close(struct strategy *strategy)
     host_room_done(&stages->room);
     observed_done(&stages->observed);
     free(stages);
-    return true;
 }
 
 static int stages_open(const struct strategy_config *config, struct strategy **ret_strategy,
@@ -177,6 +174,8 @@ static int stages_open(const struct strategy_config *config, struct strategy **r
         .place = place_error,
         .context = stages,
         .patience = stages->config.patience,
+        .hang = stages->config.hang,
+        .hang_context = stages->config.hang_context,
     };
     int rc = open_host(stages, err);
     for (int d = 0; rc == 0 && d < config->n_devices; d++)

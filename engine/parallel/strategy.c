@@ -83,9 +83,10 @@ int strategy_open(const struct strategy_config *config, struct strategy **ret_st
     return chosen(config)->open(config, ret_strategy, err);
 }
 
-bool strategy_close(struct strategy *strategy)
+void strategy_close(struct strategy *strategy)
 {
-    return strategy == NULL || strategy->def->close(strategy);
+    if (strategy != NULL)
+        strategy->def->close(strategy);
 }
 
 int strategy_train(struct strategy *strategy, const struct batch *batch, enum step_part part,

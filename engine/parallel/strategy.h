@@ -25,8 +25,10 @@ struct strategy_config {
     size_t n_train_batches;
     const int64_t *eval_batches; /* the distinct sizes */
     size_t n_eval_batches;
-    const struct crew_patience *patience; /* with devices, crew.h; NULL: the usual */
-    bool keep_outputs;                    /* an evaluation gives the last layer's outputs */
+    const struct crew_patience *patience;               /* with devices, crew.h; NULL: the usual */
+    void (*hang)(void *context, const struct err *err); /* crew.h; NULL: the usual */
+    void *hang_context;
+    bool keep_outputs; /* an evaluation gives the last layer's outputs */
 };
 
 struct strategy_memory { /* of one device */
@@ -94,9 +96,7 @@ int strategy_plan(const struct strategy_config *config, struct strategy_memory *
  * pointers outlive the strategy. A device's failure is reported as «replica 1 on cpu:1: …». */
 int strategy_open(const struct strategy_config *config, struct strategy **ret_strategy,
                   struct err *err);
-/* false: a device's thread has not come back, as an error has said. It may still use all that the
- * strategy was given: that must stay, and the process should end. NULL is fine. */
-bool strategy_close(struct strategy *strategy);
+void strategy_close(struct strategy *strategy); /* NULL is fine */
 
 /* One batch of training, which ends an optimizer step unless `part` says that more batches
  * follow; one batch's evaluation. `step->first_sample` is that of the batch. All steps are called

@@ -11,7 +11,7 @@ struct strategy_def {
                 double *ret_flops, struct err *err);
     int (*open)(const struct strategy_config *config, struct strategy **ret_strategy,
                 struct err *err);
-    bool (*close)(struct strategy *strategy); /* not NULL */
+    void (*close)(struct strategy *strategy); /* not NULL */
     int (*train)(struct strategy *strategy, const struct batch *batch, enum step_part part,
                  const struct step *step, struct strategy_result *ret_result, struct err *err);
     int (*evaluate)(struct strategy *strategy, const struct batch *batch, const struct step *step,

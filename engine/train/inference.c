@@ -268,7 +268,7 @@ int inference_run(const struct trainer_config *config, struct err *err)
     free(inference.sample_losses);
     scores_done(&inference.scores);
     output_close(&inference.output);
-    if (strategy_close(inference.strategy)) /* else a device that hangs may yet use it */
-        prepared_done(&inference.prepared);
+    strategy_close(inference.strategy);
+    prepared_done(&inference.prepared);
     return rc;
 }

@@ -127,6 +127,8 @@ int prepare(const struct trainer_config *config, struct prepared *ret_prepared, 
         .n_devices = config->n_devices,
         .train_batches = prepared->train_batches,
         .eval_batches = prepared->eval_batches,
+        .hang = config->sink.hang,
+        .hang_context = config->sink.context,
         .keep_outputs = prepared->train == NULL,
     };
     if (prepared->train != NULL)

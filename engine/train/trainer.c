@@ -411,8 +411,7 @@ static void close_all(struct trainer *trainer)
     metrics_close(&trainer->metrics);
     record_close(&trainer->record);
     output_close(&trainer->output);
-    if (!strategy_close(trainer->strategy))
-        return; /* a device that hangs may yet read batches and plans; the process ends */
+    strategy_close(trainer->strategy);
     loader_stop(trainer->loader);
     prepared_done(&trainer->prepared);
 }

@@ -8,12 +8,13 @@
 #include "engine/parallel/strategy.h"
 #include "proto/report.h"
 
-/* Where the trainer speaks; both may be called only from trainer_run's thread. */
+/* Where the trainer speaks; all may be called only from trainer_run's thread. */
 struct trainer_sink {
     void (*report)(void *context, const struct report *report);
     void (*say)(void *context,
                 const char *line); /* a line for the log: traces, «Let's use 2 devices», warnings */
     void *context;
+    void (*hang)(void *context, const struct err *err); /* as strategy_config's */
 };
 
 struct trainer_config {

@@ -211,7 +211,7 @@ int main(int argc, char **argv)
     if (rc == 0 && command == NULL)
         rc = check_printed(&err);
     else if (rc == 0)
-        rc = reporter_open(&reporter, options.json, &err);
+        rc = reporter_open(&reporter, document_name(&options), options.json, &err);
     if (rc != 0) {
         fprintf(stderr, "traind-worker: %s\n%s", err.message, rc == ERR_USAGE ? usage_text : "");
         return err_exit_status(rc);
@@ -223,7 +223,7 @@ int main(int argc, char **argv)
     if (rc == 0 && command->prints)
         rc = check_printed(&err);
     if (rc != 0)
-        reporter_fail(&reporter, document_name(&options), &err);
+        reporter_fail(&reporter, &err);
     reporter_close(&reporter);
     return rc == 0 ? EXIT_SUCCESS : err_exit_status(rc);
 }

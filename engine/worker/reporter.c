@@ -32,9 +32,9 @@ static int parse_fd(const char *text, int *ret_fd, struct err *err)
     return 0;
 }
 
-int reporter_open(struct reporter *reporter, bool json, struct err *err)
+int reporter_open(struct reporter *reporter, const char *document, bool json, struct err *err)
 {
-    *reporter = (struct reporter){.fd = -1, .text = stdout};
+    *reporter = (struct reporter){.fd = -1, .text = stdout, .document = document};
     const char *fd = getenv("TRAIND_REPORT_FD");
     if (fd != NULL) {
         int rc = parse_fd(fd, &reporter->fd, err);
@@ -200,8 +200,9 @@ void reporter_say(struct reporter *reporter, const char *line)
     fflush(reporter->text);
 }
 
-void reporter_fail(struct reporter *reporter, const char *document, const struct err *failure)
+void reporter_fail(struct reporter *reporter, const struct err *failure)
 {
+    const char *document = reporter->document;
     struct report report = report_blank(REPORT_FAILED);
     report.err = *failure;
     reporter_report(reporter, &report);

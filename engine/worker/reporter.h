@@ -9,9 +9,10 @@
 #include "proto/report.h"
 
 struct reporter {
-    int fd;     /* of reports; -1: nobody wants them */
-    bool owned; /* fd is not standard output */
-    FILE *text; /* for a person; standard error where the reports take standard output */
+    int fd;               /* of reports; -1: nobody wants them */
+    bool owned;           /* fd is not standard output */
+    FILE *text;           /* for a person; standard error where the reports take standard output */
+    const char *document; /* that it is all about, by its name; NULL: about none */
     int64_t steps, epochs;
     int64_t next_ns; /* progress before that is held back */
     bool held;
@@ -19,8 +20,8 @@ struct reporter {
 };
 
 /* Reports go to TRAIND_REPORT_FD where it is set, else to standard output if `json`. Errors:
- * ERR_USAGE where the variable names no open descriptor. */
-int reporter_open(struct reporter *reporter, bool json, struct err *err);
+ * ERR_USAGE where the variable names no open descriptor. `document` is borrowed. */
+int reporter_open(struct reporter *reporter, const char *document, bool json, struct err *err);
 /* Passes on what was held back, and closes the descriptor: who reads it knows that we end. */
 void reporter_close(struct reporter *reporter);
 
@@ -28,7 +29,7 @@ void reporter_close(struct reporter *reporter);
 void reporter_report(struct reporter *reporter, const struct report *report);
 void reporter_say(struct reporter *reporter, const char *line);
 /* The error on standard error ("traind-worker: DOCUMENT: PATH: MESSAGE") and as a `failed` report.
- * `document` NULL: it is not about one. */
-void reporter_fail(struct reporter *reporter, const char *document, const struct err *failure);
+ */
+void reporter_fail(struct reporter *reporter, const struct err *failure);
 
 #endif

@@ -1,6 +1,7 @@
 /* run.c: `traind-worker run`: trains a job. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/train/choices.h"
 #include "engine/train/trainer.h"
@@ -14,6 +15,12 @@ static void report(void *context, const struct report *what)
 static void say(void *context, const char *line)
 {
     reporter_say(context, line);
+}
+
+static void hang(void *context, const struct err *err)
+{
+    reporter_fail(context, err);
+    _exit(err_exit_status(err->code));
 }
 
 /* --output, else the document's, else runs/ID: the daemon's number of the job, or by hand the
@@ -47,7 +54,7 @@ int command_run(const struct command_options *options, struct reporter *reporter
         .n_devices = setup.n_devices,
         .output = choose_output(options, setup.job, output),
         .stop = options->stop,
-        .sink = {report, say, reporter},
+        .sink = {.report = report, .say = say, .hang = hang, .context = reporter},
     };
     rc = choices_settle(&config, setup.job, setup_device_bytes(&setup), err);
     if (rc == 0)

@@ -55,7 +55,7 @@ START_TEST(digits_cnn_reads_digits)
         .n_devices = 2,
         .output = checks_scratch(),
         .stop = &stop,
-        .sink = {hear, hear_line, NULL},
+        .sink = {.report = hear, .say = hear_line},
     };
     ck_assert_int_eq(job->parallel.n_devices, 2);
     int rc = trainer_run(&config, &err);

@@ -20,7 +20,7 @@ static int open_on_pipe(struct reporter *reporter)
     ck_assert_int_eq(pipe(ends), 0);
     snprintf(text, sizeof text, "%d", ends[1]);
     setenv("TRAIND_REPORT_FD", text, 1);
-    ck_assert_int_eq(reporter_open(reporter, false, &err), 0);
+    ck_assert_int_eq(reporter_open(reporter, NULL, false, &err), 0);
     reporter->text = fopen("/dev/null", "w");
     ck_assert_ptr_nonnull(reporter->text);
     return ends[0];
@@ -89,7 +89,7 @@ START_TEST(a_wrong_descriptor_is_refused)
     struct reporter reporter;
     struct err err = ERR_INIT;
     setenv("TRAIND_REPORT_FD", wrong[_i], 1);
-    ck_assert_int_eq(reporter_open(&reporter, false, &err), ERR_USAGE);
+    ck_assert_int_eq(reporter_open(&reporter, NULL, false, &err), ERR_USAGE);
 }
 END_TEST
 

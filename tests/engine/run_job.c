@@ -118,7 +118,7 @@ void run_job_with(const struct trainer_config *config, int64_t stop_after, struc
     struct trainer_config heard = *config;
     memset(ret_run, 0, sizeof *ret_run);
     heard.stop = &listener.stop;
-    heard.sink = (struct trainer_sink){hear, hear_line, &listener};
+    heard.sink = (struct trainer_sink){.report = hear, .say = hear_line, .context = &listener};
     ret_run->rc = trainer_run(&heard, &ret_run->err);
 }
 

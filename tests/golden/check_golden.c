@@ -63,7 +63,7 @@ static struct run train(const json_t *document, int n_devices, const char *outpu
         .n_devices = n_devices,
         .output = output,
         .stop = &(volatile sig_atomic_t){0},
-        .sink = {take_report, take_line, &run},
+        .sink = {.report = take_report, .say = take_line, .context = &run},
     };
     ck_assert_msg(trainer_run(&config, &err) == 0, "%s: %s", err.path, err.message);
     machine_done(&machine);
