@@ -8,7 +8,6 @@
 
 #include "engine/ops/registry.h"
 #include "engine/parallel/chunk.h"
-#include "engine/parallel/estimate.h"
 
 struct choice {
     size_t first[LIMIT_DEVICES];
@@ -23,10 +22,9 @@ struct search {
     int devices[LIMIT_DEVICES];    /* of each stage */
     int64_t memory[LIMIT_DEVICES]; /* the same */
     int64_t rows;                  /* of a pipeline's part of a batch */
-    bool split;                    /* the document says where to cut: choice.first */
-    choose_measure measure;        /* NULL: times are estimated */
-    void *context;
-    struct balance_layer *layers; /* room */
+    struct estimate_source source; /* of the layers' times */
+    bool open_split, open_count;   /* else as the job has them */
+    struct balance_layer *layers;  /* room */
 };
 
 static int nomem(struct err *err)
@@ -59,9 +57,7 @@ static int find_split(const struct search *search, const struct microbatch_rule 
     };
     int64_t rows = microbatch_cut(rule, all, 0).n;
     int rc =
-        estimate_layers(search->model, &estimate_core, rows, trains(search), search->layers, err);
-    if (rc == 0 && search->measure != NULL)
-        rc = search->measure(search->context, search->model, rows, search->layers, err);
+        estimate_layers(search->model, &search->source, rows, trains(search), search->layers, err);
     if (rc == 0)
         rc = balance_find(&config, &balance, err);
     if (rc == 0)
@@ -76,11 +72,11 @@ static int try(const struct search *search, int64_t microbatches, struct choice 
     struct microbatch_rule rule = rule_of(search, microbatches);
     struct choice choice = *best;
     struct timetable *table = NULL;
-    int rc = search->split ? 0 : find_split(search, &rule, &choice, err);
+    int rc = search->open_split ? find_split(search, &rule, &choice, err) : 0;
     if (rc != 0)
         return rc;
     const struct estimate_stages stages = {search->stages, choice.first, search->devices};
-    rc = estimate_timetable(search->model, &estimate_core, &stages, &rule, search->rows,
+    rc = estimate_timetable(search->model, &search->source, &stages, &rule, search->rows,
                             trains(search), &table, err);
     if (rc != 0)
         return rc;
@@ -106,7 +102,7 @@ static bool has_batchnorm(const struct search *search)
 }
 
 /* Whether the document leaves the number of micro-batches to us, and one is not the answer. */
-static bool is_open(const struct search *search)
+static bool leaves_count(const struct search *search)
 {
     const struct job_parallel *parallel = &search->job->parallel;
     if (parallel->microbatches == MICROBATCHES_AUTO)
@@ -115,15 +111,31 @@ static bool is_open(const struct search *search)
            parallel->schedule != PIPELINE_NONE && search->stages > 1 && !has_batchnorm(search);
 }
 
+static const int counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+enum { COUNTS = sizeof counts / sizeof *counts };
+
+/* Where the job has a number already, it and its neighbours, else all: counts[*ret_first] and on.
+ * Returns how many. */
+static size_t candidates(const struct search *search, size_t *ret_first)
+{
+    size_t at = 0;
+    *ret_first = 0;
+    while (at < COUNTS && counts[at] != search->job->parallel.microbatches)
+        at++;
+    if (at == COUNTS)
+        return COUNTS;
+    *ret_first = at > 0 ? at - 1 : 0;
+    return (at + 2 < COUNTS ? at + 2 : COUNTS) - *ret_first;
+}
+
 static int try_all(const struct search *search, struct choice *best, struct err *err)
 {
-    static const int counts[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-    const struct job_parallel *parallel = &search->job->parallel;
-    if (!is_open(search))
-        return try(search, parallel->microbatches, best, err);
-    /* A count that cannot run, for want of memory or of values for a BatchNorm, is none. */
+    size_t first, n = candidates(search, &first);
     int rc = 0;
-    for (size_t i = 0; rc != ERR_NOMEM && i < sizeof counts / sizeof *counts; i++)
+    if (!search->open_count)
+        return try(search, search->job->parallel.microbatches, best, err);
+    /* A count that cannot run, for want of memory or of values for a BatchNorm, is none. */
+    for (size_t i = first; rc != ERR_NOMEM && i < first + n; i++)
         if (counts[i] <= search->rows)
             rc = try(search, counts[i], best, err);
     return rc != ERR_NOMEM && isfinite(best->seconds) ? 0 : rc;
@@ -155,15 +167,15 @@ static int write_split(struct job *job, const struct choice *choice, int stages,
 static int search_all(struct search *search, struct err *err)
 {
     struct choice best = {.seconds = INFINITY};
-    search->split = job_stage_begins(search->job, best.first) > 0;
+    if (!search->open_split)
+        job_stage_begins(search->job, best.first);
     int rc = try_all(search, &best, err);
-    if (rc == 0 && is_open(search)) {
+    if (rc == 0 && search->open_count) {
         search->job->parallel.microbatches = best.microbatches;
         search->job->parallel.microbatches_chosen = true;
     }
-    if (rc == 0 && !search->split)
-        rc = write_split(search->job, &best, search->stages, err);
-    return rc;
+    return rc == 0 && search->open_split ? write_split(search->job, &best, search->stages, err)
+                                         : rc;
 }
 
 static void set_up(struct search *search, size_t n_devices, int64_t memory_bytes)
@@ -181,17 +193,15 @@ static void set_up(struct search *search, size_t n_devices, int64_t memory_bytes
 }
 
 /* Builds what the search is about, runs it. */
-static int run(struct search *search, size_t n_devices, int64_t memory_bytes,
-               int (*how)(struct search *search, struct err *err), struct err *err)
+static int run(struct search *search, struct err *err)
 {
     struct model *model = NULL;
-    set_up(search, n_devices, memory_bytes);
     int rc = model_build(search->job, &op_registry, &model, err);
     if (rc != 0)
         return rc;
     search->model = model;
     search->layers = calloc(search->job->model.n_layers, sizeof *search->layers);
-    rc = search->layers != NULL ? how(search, err) : nomem(err);
+    rc = search->layers != NULL ? search_all(search, err) : nomem(err);
     free(search->layers);
     model_free(model);
     return rc;
@@ -200,25 +210,27 @@ static int run(struct search *search, size_t n_devices, int64_t memory_bytes,
 int choose_stages(struct job *job, size_t n_devices, int64_t memory_bytes, struct err *err)
 {
     struct search search = {.job = job};
+    size_t first[LIMIT_DEVICES];
     if (job->parallel.mode != PARALLEL_STAGES)
         return 0;
-    int rc = run(&search, n_devices, memory_bytes, search_all, err);
+    set_up(&search, n_devices, memory_bytes);
+    search.open_split = job_stage_begins(job, first) == 0;
+    search.open_count = leaves_count(&search);
+    int rc = run(&search, err);
     if (rc == 0 && job->parallel.n_devices == 0)
         job->parallel.n_devices = (int64_t)n_devices;
     return rc;
 }
 
-static int search_split(struct search *search, struct err *err)
+int choose_again(struct job *job, size_t n_devices, int64_t memory_bytes,
+                 const struct estimate_source *source, struct err *err)
 {
-    struct choice choice = {.seconds = INFINITY};
-    struct microbatch_rule rule = rule_of(search, search->job->parallel.microbatches);
-    int rc = find_split(search, &rule, &choice, err);
-    return rc == 0 ? write_split(search->job, &choice, search->stages, err) : rc;
-}
-
-int choose_split(struct job *job, size_t n_devices, int64_t memory_bytes, choose_measure measure,
-                 void *context, struct err *err)
-{
-    struct search search = {.job = job, .measure = measure, .context = context};
-    return run(&search, n_devices, memory_bytes, search_split, err);
+    struct search search = {
+        .job = job,
+        .source = *source,
+        .open_split = job->parallel.split_chosen,
+        .open_count = job->parallel.microbatches_chosen,
+    };
+    set_up(&search, n_devices, memory_bytes);
+    return run(&search, err);
 }

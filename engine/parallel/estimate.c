@@ -63,11 +63,10 @@ void estimate_add(const struct node *node, double seconds, size_t n_layers,
         *(double *)((char *)layer_of(node, n_layers, layers) + members[node->phase]) += seconds;
 }
 
-static void add_node(const struct node *node, const struct estimate_rates *rates, size_t n_layers,
-                     struct balance_layer *layers)
+static void add_node(const struct node *node, size_t n_layers, struct balance_layer *layers)
 {
     struct balance_layer *layer = layer_of(node, n_layers, layers);
-    estimate_add(node, estimate_node(node, rates), n_layers, layers);
+    estimate_add(node, estimate_node(node, &estimate_core), n_layers, layers);
     for (int i = 0; node->phase == PHASE_FORWARD && !node->op->view && i < node->n_out; i++)
         layer->slot_bytes += value_bytes(node->out[i]);
 }
@@ -98,9 +97,9 @@ static int add_carried(const struct model *model, int64_t rows, struct balance_l
     return rc;
 }
 
-/* Times and slots. */
-static int add_nodes(const struct model *model, const struct estimate_rates *rates, int64_t rows,
-                     bool training, struct balance_layer *layers, struct err *err)
+/* By the rates: times and slots. */
+static int add_nodes(const struct model *model, int64_t rows, bool training,
+                     struct balance_layer *layers, struct err *err)
 {
     struct graph_options options = {.batch = rows, .training = training, .n_replicas = 1};
     size_t n = model->job->model.n_layers;
@@ -111,15 +110,24 @@ static int add_nodes(const struct model *model, const struct estimate_rates *rat
     for (size_t i = 0; i < n; i++)
         layers[i] = (struct balance_layer){.name = model->job->model.layers[i].name, .cut = true};
     for (size_t i = 0; i < graph->n_nodes; i++)
-        add_node(graph->nodes[i], rates, n, layers);
+        add_node(graph->nodes[i], n, layers);
     graph_free(graph);
     return 0;
 }
 
-int estimate_layers(const struct model *model, const struct estimate_rates *rates, int64_t rows,
+static int set_times(const struct model *model, const struct estimate_source *source, int64_t rows,
+                     bool training, struct balance_layer *layers, struct err *err)
+{
+    int rc = add_nodes(model, rows, training, layers, err);
+    return rc == 0 && source->measure != NULL
+               ? source->measure(source->context, model, rows, layers, err)
+               : rc;
+}
+
+int estimate_layers(const struct model *model, const struct estimate_source *source, int64_t rows,
                     bool training, struct balance_layer *ret_layers, struct err *err)
 {
-    int rc = add_nodes(model, rates, rows, training, ret_layers, err);
+    int rc = set_times(model, source, rows, training, ret_layers, err);
     if (rc != 0)
         return rc;
     add_variables(model, ret_layers);
@@ -129,7 +137,7 @@ int estimate_layers(const struct model *model, const struct estimate_rates *rate
 /* Fills the costs of a stage's micro-batches of `rows` samples. */
 struct filling {
     const struct model *model;
-    const struct estimate_rates *rates;
+    const struct estimate_source *source;
     const struct estimate_stages *stages;
     struct balance_layer *layers; /* room */
     struct timetable_cost *costs;
@@ -160,7 +168,7 @@ static int fill_microbatch(const struct filling *filling, int64_t rows, int micr
         int64_t chunk = microbatch_chunk(all, devices, 0).n;
         int rc = 0;
         if (chunk != known)
-            rc = add_nodes(filling->model, filling->rates, chunk, filling->training,
+            rc = set_times(filling->model, filling->source, chunk, filling->training,
                            filling->layers, err);
         if (rc != 0)
             return rc;
@@ -188,14 +196,14 @@ static int fill(const struct filling *filling, const struct microbatch_rule *rul
     return rc;
 }
 
-int estimate_timetable(const struct model *model, const struct estimate_rates *rates,
+int estimate_timetable(const struct model *model, const struct estimate_source *source,
                        const struct estimate_stages *stages, const struct microbatch_rule *rule,
                        int64_t rows, bool training, struct timetable **ret_table, struct err *err)
 {
     int microbatches = (int)microbatch_count(rule, rows);
     struct timetable_cost *costs = calloc((size_t)microbatches * (size_t)stages->n, sizeof *costs);
     struct balance_layer *layers = calloc(model->job->model.n_layers, sizeof *layers);
-    const struct filling filling = {model, rates, stages, layers, costs, training};
+    const struct filling filling = {model, source, stages, layers, costs, training};
     const struct timetable_config config = {
         .schedule = model->job->parallel.schedule,
         .stages = stages->n,

@@ -1,8 +1,9 @@
-/* estimate.h: how long a model's layers and stages should take, before anything has run: from the
- * FLOPs and bytes of each node of the graph, at a device's usual rates. PURE.
+/* estimate.h: how long a model's layers and stages should take: before anything has run from the
+ * FLOPs and bytes of each node of the graph, at a device's usual rates, or by times that the caller
+ * has measured. PURE.
  *
- * It is a model: it decides where to cut and how small to cut, which only needs the proportions,
- * and it is always the same for the same job.
+ * By rates it is a model: it decides where to cut and how small to cut, which only needs the
+ * proportions, and it is always the same for the same job.
  */
 #ifndef ENGINE_PARALLEL_ESTIMATE_H
 #define ENGINE_PARALLEL_ESTIMATE_H
@@ -25,9 +26,18 @@ double estimate_bytes(const struct node *node);
 /* The longer one of its computing and its moving. */
 double estimate_node(const struct node *node, const struct estimate_rates *rates);
 
+/* Where the times of a model's layers come from. */
+struct estimate_source {
+    /* Sets the times of `layers`, one a layer, as a training step of so many rows takes them. NULL:
+     * they are those of estimate_core. */
+    int (*measure)(void *context, const struct model *model, int64_t rows,
+                   struct balance_layer *layers, struct err *err);
+    void *context;
+};
+
 /* What `rows` samples take in each layer of the model; ret_layers has room for all. A stage may
- * begin at any layer. Errors: graph_build's, ERR_NOMEM. */
-int estimate_layers(const struct model *model, const struct estimate_rates *rates, int64_t rows,
+ * begin at any layer. Errors: graph_build's, the source's, ERR_NOMEM. */
+int estimate_layers(const struct model *model, const struct estimate_source *source, int64_t rows,
                     bool training, struct balance_layer *ret_layers, struct err *err);
 
 /* Adds a node's seconds to its layer's; those of reductions and updates belong to none. */
@@ -42,7 +52,7 @@ struct estimate_stages {
 
 /* The timetable of one pipeline's `rows` of a batch, at least 1, cut by `rule`. The caller frees
  * it. Errors: as estimate_layers. */
-int estimate_timetable(const struct model *model, const struct estimate_rates *rates,
+int estimate_timetable(const struct model *model, const struct estimate_source *source,
                        const struct estimate_stages *stages, const struct microbatch_rule *rule,
                        int64_t rows, bool training, struct timetable **ret_table, struct err *err);
 

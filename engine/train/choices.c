@@ -63,15 +63,60 @@ static int take(struct job *job, const json_t *kept, struct err *err)
     return 0;
 }
 
+/* What has been measured, so that no number of rows is measured twice. */
+struct measured {
+    int64_t rows;
+    struct balance_layer *layers;
+    struct measured *next;
+};
+
+struct measuring_layers {
+    const struct trainer_config *config;
+    struct arena *arena;
+    struct measured *measured;
+};
+
+/* NULL without memory. */
+static struct measured *add_measured(struct measuring_layers *measuring, int64_t rows, size_t n)
+{
+    struct measured *measured = arena_alloc(measuring->arena, sizeof *measured);
+    if (measured == NULL)
+        return NULL;
+    *measured = (struct measured){rows, arena_array(measuring->arena, n, sizeof *measured->layers),
+                                  measuring->measured};
+    if (measured->layers == NULL)
+        return NULL;
+    measuring->measured = measured;
+    return measured;
+}
+
 static int measure(void *context, const struct model *model, int64_t rows,
                    struct balance_layer *layers, struct err *err)
 {
-    const struct trainer_config *config = context;
+    struct measuring_layers *measuring = context;
+    const struct trainer_config *config = measuring->config;
     const struct profile_config profile = {config->backend, config->devices, model, rows};
-    return profile_layers(&profile, layers, err);
+    size_t n = model->job->model.n_layers;
+    const struct measured *measured = measuring->measured;
+    int rc = 0;
+    while (measured != NULL && measured->rows != rows)
+        measured = measured->next;
+    if (measured == NULL) {
+        struct measured *added = add_measured(measuring, rows, n);
+        rc = added != NULL ? profile_layers(&profile, added->layers, err)
+                           : err_set(err, ERR_NOMEM, "out of memory for the layers' times");
+        measured = added;
+    }
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        layers[i].forward = measured->layers[i].forward;
+        layers[i].backward = measured->layers[i].backward;
+        layers[i].weight = measured->layers[i].weight;
+    }
+    return rc;
 }
 
-static void say_split(const struct trainer_config *config, const char *how)
+/* "Stages begin at \"fc\", 8 micro-batches (measured)" */
+static void say_choices(const struct trainer_config *config, const char *how)
 {
     const struct job_parallel *parallel = &config->job->parallel;
     char line[1024];
@@ -79,25 +124,29 @@ static void say_split(const struct trainer_config *config, const char *how)
     for (size_t i = 0; i < parallel->n_split && used < sizeof line; i++)
         used += (size_t)snprintf(line + used, sizeof line - used, "%s \"%.128s\"", i > 0 ? "," : "",
                                  parallel->split[i]);
+    if (parallel->microbatches_chosen && used < sizeof line)
+        used += (size_t)snprintf(line + used, sizeof line - used, ", %lld micro-batches",
+                                 (long long)parallel->microbatches);
     if (used < sizeof line)
         snprintf(line + used, sizeof line - used, " (%s)", how);
     config->sink.say(config->sink.context, line);
 }
 
 /* A device that has not the memory for the whole model measures nothing: the estimate stands. */
-static int cut_by_measure(const struct trainer_config *config, struct job *job,
-                          int64_t memory_bytes, struct err *err)
+static int choose_by_measure(const struct trainer_config *config, struct job *job,
+                             int64_t memory_bytes, struct err *err)
 {
-    int rc =
-        choose_split(job, (size_t)config->n_devices, memory_bytes, measure, (void *)config, err);
-    if (rc == ERR_NOMEM) {
+    struct measuring_layers measuring = {.config = config, .arena = arena_new()};
+    const struct estimate_source source = {measure, &measuring};
+    int rc = ERR_NOMEM;
+    if (measuring.arena != NULL)
+        rc = choose_again(job, (size_t)config->n_devices, memory_bytes, &source, err);
+    arena_free(measuring.arena);
+    if (rc == 0 || rc == ERR_NOMEM)
+        say_choices(config, rc == 0 ? "measured" : "estimated");
+    if (rc == ERR_NOMEM)
         *err = (struct err)ERR_INIT;
-        say_split(config, "estimated");
-        return 0;
-    }
-    if (rc == 0)
-        say_split(config, "measured");
-    return rc;
+    return rc == ERR_NOMEM ? 0 : rc;
 }
 
 int choices_settle(const struct trainer_config *config, struct job *job, int64_t memory_bytes,
@@ -114,8 +163,8 @@ int choices_settle(const struct trainer_config *config, struct job *job, int64_t
         rc = checkpoint_choices(config->output, &kept, err);
     if (rc == 0 && kept != NULL && fits(job, json_object_get(kept, "split")))
         rc = take(job, kept, err);
-    else if (rc == 0 && parallel->split_chosen)
-        rc = cut_by_measure(config, job, memory_bytes, err);
+    else if (rc == 0)
+        rc = choose_by_measure(config, job, memory_bytes, err);
     json_decref(kept);
     return rc;
 }

@@ -6,10 +6,10 @@
 
 #include "engine/train/trainer.h"
 
-/* Settles where a job in stages is cut whose document leaves it open: as its newest checkpoint
- * says, if it resumes and has one for as many stages; else by the times of its layers on the first
- * device, which has `memory_bytes`. `job` is the config's. Says what was measured. Errors: the
- * device's, choose_split's, the checkpoint's. */
+/* Settles what the document of a job in stages leaves open, where it is cut and in how many
+ * micro-batches: as its newest checkpoint says, if it resumes and has one for as many stages; else
+ * by the times of its layers on the first device, which has `memory_bytes`. `job` is the config's.
+ * Says what was measured. Errors: the device's, choose_again's, the checkpoint's. */
 int choices_settle(const struct trainer_config *config, struct job *job, int64_t memory_bytes,
                    struct err *err);
 

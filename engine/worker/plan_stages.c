@@ -21,8 +21,8 @@ static int estimate(const struct model *model, struct stages_plan *plan, struct 
     struct microbatch_rule rule = {job->parallel.split_size, job->parallel.microbatches};
     struct microbatch_rows batch = {0, job->train.batch_size};
     struct microbatch_rows rows = microbatch_chunk(batch, placement->n_pipelines, 0);
-    return estimate_timetable(model, &estimate_core, &stages, &rule, rows.n, job_trains(job),
-                              &plan->table, err);
+    return estimate_timetable(model, &(struct estimate_source){0}, &stages, &rule, rows.n,
+                              job_trains(job), &plan->table, err);
 }
 
 int stages_plan_make(const struct setup *setup, const struct model *model,

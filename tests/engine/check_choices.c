@@ -125,7 +125,7 @@ static struct job *settle(const char *patch, int n_devices, const char *output,
     struct trainer_config config = run_job_config(job, n_devices, output);
     config.sink = (struct trainer_sink){.say = say, .context = said};
     ck_assert_msg(choose_stages(job, (size_t)n_devices, MEMORY, &err) == 0, "%s", err.message);
-    ck_assert(job->parallel.split_chosen);
+    ck_assert(job->parallel.split_chosen || job->parallel.microbatches_chosen);
     ck_assert_msg(choices_settle(&config, job, MEMORY, &err) == 0, "%s", err.message);
     ck_assert_uint_eq(job->parallel.n_split, (size_t)n_devices - 1);
     return job;
@@ -150,6 +150,33 @@ START_TEST(a_resume_keeps_the_checkpoints)
     run_job_well(CUT, output, 2, &run);
     struct job *job = settle(OPEN, 2, output, said);
     ck_assert_str_eq(job->parallel.split[0], "3");
+    ck_assert_str_eq(said, "");
+    job_free(job);
+}
+END_TEST
+
+#define PLAIN                                                                                      \
+    "'model': {'layers': [{'type': 'Linear', 'name': 'a', 'out_features': 8},"                     \
+    "  {'type': 'ReLU', 'name': 'r'}, {'type': 'Linear', 'name': 'b', 'out_features': 3}]}"
+#define COUNT "{" PLAIN ", 'parallel': {'mode': 'stages', 'devices': 2, 'split': ['b']}}"
+#define COUNTED                                                                                    \
+    "{" PLAIN ", 'parallel': {'mode': 'stages', 'devices': 2, 'split': ['b'], 'microbatches': 5}}"
+
+/* The number alone is open: it is measured, and a resume keeps the checkpoint's. */
+START_TEST(a_number_is_kept)
+{
+    static struct run_job run;
+    char output[1024], said[256] = "", wanted[256];
+    snprintf(output, sizeof output, "%s/run", checks_scratch());
+    struct job *job = settle(COUNT, 2, output, said);
+    snprintf(wanted, sizeof wanted, "Stages begin at \"b\", %d micro-batches (measured)",
+             (int)job->parallel.microbatches);
+    ck_assert_str_eq(said, wanted);
+    job_free(job);
+    run_job_well(COUNTED, output, 2, &run);
+    said[0] = '\0';
+    job = settle(COUNT, 2, output, said);
+    ck_assert_int_eq(job->parallel.microbatches, 5);
     ck_assert_str_eq(said, "");
     job_free(job);
 }
@@ -187,6 +214,7 @@ int main(void)
     tcase_add_test(tcase, a_device_that_fails_is_named);
     tcase_add_test(tcase, a_new_job_measures);
     tcase_add_test(tcase, a_resume_keeps_the_checkpoints);
+    tcase_add_test(tcase, a_number_is_kept);
     tcase_add_test(tcase, another_models_checkpoint_cuts_nothing);
     return checks_run(suite);
 }

@@ -145,7 +145,8 @@ START_TEST(resnet50_is_cut_in_layer3)
     ck_assert_int_eq(model_build(job, &op_registry, &model, &err), 0);
     size_t n = job->model.n_layers;
     struct balance_layer *layers = calloc(n, sizeof *layers);
-    ck_assert_int_eq(estimate_layers(model, &estimate_core, 20, true, layers, &err), 0);
+    ck_assert_int_eq(estimate_layers(model, &(struct estimate_source){0}, 20, true, layers, &err),
+                     0);
     double forward = 0, backward = 0, weight = 0;
     int64_t fixed = 0;
     for (size_t i = 0; i < n; i++) {
@@ -165,6 +166,64 @@ START_TEST(resnet50_is_cut_in_layer3)
 }
 END_TEST
 
+struct device {             /* as it measures itself */
+    double overhead, a_row; /* seconds of a layer's section */
+    int measured;
+};
+
+static int measure(void *context, const struct model *model, int64_t rows,
+                   struct balance_layer *layers, struct err *err)
+{
+    struct device *device = context;
+    (void)err;
+    device->measured++;
+    for (size_t i = 0; i < model->job->model.n_layers; i++) {
+        bool linear = model->job->model.layers[i].type == LAYER_LINEAR;
+        double seconds = linear ? device->overhead + device->a_row * (double)rows : 0;
+        layers[i].forward = layers[i].backward = layers[i].weight = seconds;
+    }
+    return 0;
+}
+
+/* Of 64 rows in 8 micro-batches, their neighbours are 6 and 12. */
+START_TEST(measured_times_move_the_number)
+{
+    static const struct {
+        double overhead;
+        int64_t microbatches;
+    } rows[] = {{0, 12}, {100, 6}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct job *job = job_of(even, "'devices': 2");
+        struct device device = {.overhead = rows[i].overhead, .a_row = 1};
+        const struct estimate_source source = {measure, &device};
+        struct err err = ERR_INIT;
+        ck_assert_msg(choose_stages(job, 2, plenty, &err) == 0, "%s", err.message);
+        job->parallel.microbatches = 8;
+        ck_assert_msg(choose_again(job, 2, plenty, &source, &err) == 0, "%s", err.message);
+        ck_assert_int_eq(job->parallel.microbatches, rows[i].microbatches);
+        ck_assert(job->parallel.microbatches_chosen && job->parallel.split_chosen);
+        ck_assert_int_gt(device.measured, 0);
+        job_free(job);
+    }
+}
+END_TEST
+
+/* What the document says stays, whatever is measured. */
+START_TEST(measured_times_move_nothing_else)
+{
+    struct job *job = job_of(even, "'devices': 2, 'split': ['b'], 'split_size': 8");
+    struct device device = {.overhead = 1e3, .a_row = 1};
+    const struct estimate_source source = {measure, &device};
+    struct err err = ERR_INIT;
+    ck_assert_msg(choose_stages(job, 2, plenty, &err) == 0, "%s", err.message);
+    ck_assert_msg(choose_again(job, 2, plenty, &source, &err) == 0, "%s", err.message);
+    ck_assert_str_eq(job->parallel.split[0], "b");
+    ck_assert_int_eq(job->parallel.split_size, 8);
+    ck_assert_int_eq(job->parallel.microbatches, 0);
+    job_free(job);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("choose");
@@ -176,5 +235,7 @@ int main(void)
     tcase_add_test(tcase, what_no_device_holds_is_refused);
     tcase_add_test(tcase, other_modes_have_nothing_to_choose);
     tcase_add_test(tcase, resnet50_is_cut_in_layer3);
+    tcase_add_test(tcase, measured_times_move_the_number);
+    tcase_add_test(tcase, measured_times_move_nothing_else);
     return checks_run(suite);
 }
