@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 64 << 10 };
+enum { FIRST_BYTES = 1 << 10, BLOCK_BYTES = 64 << 10 };
 
 struct block {
     struct block *next;
@@ -19,11 +19,15 @@ struct block {
 
 struct arena {
     struct block *blocks; /* the first one is being filled */
+    size_t next_bytes;    /* of the next block: twice the last, for there are many small arenas */
 };
 
 struct arena *arena_new(void)
 {
-    return calloc(1, sizeof(struct arena));
+    struct arena *arena = calloc(1, sizeof *arena);
+    if (arena != NULL)
+        arena->next_bytes = FIRST_BYTES;
+    return arena;
 }
 
 void arena_free(struct arena *arena)
@@ -41,11 +45,15 @@ void arena_free(struct arena *arena)
 static struct block *block_add(struct arena *arena, size_t size)
 {
     bool large = size > BLOCK_BYTES / 4;
-    size_t block_size = large ? size : BLOCK_BYTES;
+    while (!large && arena->next_bytes < size)
+        arena->next_bytes *= 2;
+    size_t block_size = large ? size : arena->next_bytes;
     struct block *block = calloc(1, sizeof *block + block_size);
     if (block == NULL)
         return NULL;
     block->size = block_size;
+    if (!large && arena->next_bytes < BLOCK_BYTES)
+        arena->next_bytes *= 2;
     if (large && arena->blocks != NULL) {
         block->next = arena->blocks->next;
         arena->blocks->next = block;
