@@ -111,6 +111,8 @@ struct backend {
     /* Zeroed, aligned to a cache line or more. NULL without memory. */
     void *(*alloc)(struct device *device, size_t bytes);
     void (*free)(struct device *device, void *memory, size_t bytes);
+    /* What alloc takes of the device's memory for so many: whole pages. */
+    size_t (*alloc_bytes)(size_t bytes);
     /* Between host and device; done on return. */
     int (*write)(struct device *device, void *to, const void *from, size_t bytes, struct err *err);
     int (*read)(struct device *device, void *to, const void *from, size_t bytes, struct err *err);

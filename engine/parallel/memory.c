@@ -18,6 +18,11 @@ int memory_alloc(const struct backend *backend, struct device *device, const cha
     return 0;
 }
 
+size_t memory_padding(const struct backend *backend, size_t bytes)
+{
+    return bytes == 0 ? 0 : backend->alloc_bytes(bytes) - bytes;
+}
+
 enum { PATTERN = 4096 };
 
 /* Both halves of a word hold the same BF16. */

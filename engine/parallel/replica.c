@@ -21,6 +21,19 @@ static int allocate(struct replica *replica, size_t bytes, const char *what,
                         bytes, what, ret_memory, err);
 }
 
+static void pad(struct replica *replica)
+{
+    const struct strategy_config *config = replica->config;
+    struct strategy_memory *sizes = &replica->sizes;
+    sizes->padding_bytes =
+        memory_padding(config->backend, sizes->variable_bytes) +
+        memory_padding(config->backend, sizes->arena_bytes) +
+        memory_padding(config->backend, rows_target_bytes(config->model, sizes->samples));
+    for (int i = 0; i < config->model->n_inputs; i++)
+        sizes->padding_bytes +=
+            memory_padding(config->backend, rows_data_bytes(config->model, i, sizes->samples));
+}
+
 int replica_plan(struct replica *replica, struct err *err)
 {
     const struct strategy_config *config = replica->config;
@@ -39,6 +52,7 @@ int replica_plan(struct replica *replica, struct err *err)
         if (meets(shapes, i, replica->rank))
             rc = compiled_plan(&replica->compiled, i, config->backend, shapes->list[i].graph,
                                replica->map, CUT_NONE, &replica->sizes, err);
+    pad(replica);
     return rc;
 }
 

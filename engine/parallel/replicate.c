@@ -217,7 +217,9 @@ static int open_host(struct replicate *replicate, struct err *err)
 static struct strategy_memory memory_of(const struct replica *replica)
 {
     struct strategy_memory memory = replica->sizes;
-    memory.variable_bytes += shard_sum_bytes(replica->config, replica->map, replica->rank);
+    size_t shards = shard_sum_bytes(replica->config, replica->map, replica->rank);
+    memory.variable_bytes += shards;
+    memory.padding_bytes += memory_padding(replica->config->backend, shards);
     return memory;
 }
 

@@ -18,6 +18,16 @@ static enum plan_cut cut_of(const struct station *station, const struct graph *g
                : CUT_BACKWARD;
 }
 
+static void pad(struct station *station)
+{
+    const struct backend *backend = config_of(station)->backend;
+    struct strategy_memory *sizes = &station->sizes;
+    sizes->padding_bytes = memory_padding(backend, sizes->variable_bytes) +
+                           memory_padding(backend, sizes->arena_bytes) +
+                           memory_padding(backend, (size_t)sizes->slots * sizes->slot_bytes) +
+                           memory_padding(backend, (size_t)sizes->outboxes * sizes->outbox_bytes);
+}
+
 int station_plan(struct station *station, struct err *err)
 {
     const struct pipeline *pipeline = station->pipeline;
@@ -37,6 +47,7 @@ int station_plan(struct station *station, struct err *err)
             rc = compiled_plan(&station->compiled, i, config->backend, graph->graph, map,
                                cut_of(station, graph->graph), &station->sizes, err);
     }
+    pad(station);
     return rc;
 }
 

@@ -24,7 +24,7 @@ const struct strategy_batch *strategy_largest(const struct strategy_config *conf
 size_t strategy_bytes(const struct strategy_memory *memory)
 {
     return memory->variable_bytes + memory->arena_bytes + memory->input_bytes +
-           (size_t)memory->slots * memory->slot_bytes +
+           memory->padding_bytes + (size_t)memory->slots * memory->slot_bytes +
            (size_t)memory->outboxes * memory->outbox_bytes;
 }
 

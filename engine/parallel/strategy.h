@@ -34,7 +34,8 @@ struct strategy_config {
 struct strategy_memory { /* of one device */
     int64_t samples;     /* of the largest chunk */
     size_t variable_bytes, arena_bytes;
-    size_t input_bytes; /* the chunk's data and targets; of stages they are in the slots */
+    size_t input_bytes;   /* the chunk's data and targets; of stages they are in the slots */
+    size_t padding_bytes; /* what all its allocations take beyond what is asked for */
     /* Of stages; else 0. */
     int slots, outboxes;             /* micro-batches in flight; whose readers may be behind */
     size_t slot_bytes, outbox_bytes; /* of one */

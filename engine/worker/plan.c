@@ -78,12 +78,13 @@ static size_t held_bytes(const struct strategy_memory *memory)
 static json_t *device_json(const struct result *result, int i)
 {
     const struct strategy_memory *memory = &result->plan.devices[i];
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "device",
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "device",
                      result->setup->devices[i].name, "samples", (json_int_t)memory->samples,
                      "state_bytes", (json_int_t)memory->variable_bytes, "arena_bytes",
                      (json_int_t)memory->arena_bytes, "input_bytes",
                      (json_int_t)memory->input_bytes, "held_bytes", (json_int_t)held_bytes(memory),
-                     "peak_bytes", (json_int_t)strategy_bytes(memory));
+                     "padding_bytes", (json_int_t)memory->padding_bytes, "peak_bytes",
+                     (json_int_t)strategy_bytes(memory));
 }
 
 /* Every device has every layer, unless there are stages. */

@@ -143,13 +143,13 @@ static void *shaky_alloc(struct device *device, size_t bytes)
 {
     if (poor_device != NULL && strcmp(opened, poor_device) == 0 && bytes > poor_bytes)
         return NULL;
-    *bytes_of(opened) += bytes;
+    *bytes_of(opened) += backend_cpu.alloc_bytes(bytes);
     return backend_cpu.alloc(device, bytes);
 }
 
 static void shaky_free(struct device *device, void *memory, size_t bytes)
 {
-    *bytes_of(opened) -= bytes;
+    *bytes_of(opened) -= backend_cpu.alloc_bytes(bytes);
     backend_cpu.free(device, memory, bytes);
 }
 
@@ -187,6 +187,11 @@ static const struct kernel *const kernels[] = {
 #undef KERNEL
 };
 
+static size_t shaky_alloc_bytes(size_t bytes)
+{
+    return backend_cpu.alloc_bytes(bytes);
+}
+
 const struct backend backend_shaky = {
     .name = "cpu",
     .kernels = kernels,
@@ -200,6 +205,7 @@ const struct backend backend_shaky = {
     .check_precision = shaky_check_precision,
     .alloc = shaky_alloc,
     .free = shaky_free,
+    .alloc_bytes = shaky_alloc_bytes,
     .write = shaky_write,
     .read = shaky_read,
     .copy = shaky_copy,

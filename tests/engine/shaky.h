@@ -13,7 +13,7 @@ void shaky_delay(unsigned most_us);
  * refused there. NULL: nothing fails. Before the device is opened, or between two calls. */
 void shaky_fail_run(const char *device, const char *op, long n);
 void shaky_fail_memory(const char *device, size_t most_bytes);
-/* The bytes of memory that a device of cpu:0 … cpu:9 holds. */
+/* The bytes of memory that a device of cpu:0 … cpu:9 holds, in whole pages. */
 size_t shaky_allocated(const char *device);
 
 #endif

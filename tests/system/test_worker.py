@@ -98,7 +98,7 @@ def test_plan_shows_stages(folder):
     assert [d["samples"] for d in plan["devices"]] == [4] * 4
     for device in plan["devices"]:
         assert device["held_bytes"] > 0
-        assert device["peak_bytes"] == sum(device[k + "_bytes"] for k in ("state", "arena", "input", "held"))
+        assert device["peak_bytes"] == sum(device[k + "_bytes"] for k in ("state", "arena", "input", "held", "padding"))
 
 
 def test_the_document_comes_from_standard_input_too(folder):

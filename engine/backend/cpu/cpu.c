@@ -123,6 +123,7 @@ const struct backend backend_cpu = {
     .device_close = cpu_device_close,
     .alloc = cpu_alloc,
     .free = cpu_free,
+    .alloc_bytes = mapped_bytes,
     .write = cpu_copy,
     .read = cpu_copy,
     .copy = cpu_copy_between,
