@@ -41,7 +41,7 @@ def test_plan_says_what_each_device_needs(folder):
                                "activation_bytes": 8, "devices": ["cpu:0", "cpu:1", "cpu:2"]}]
     assert [d["samples"] for d in plan["devices"]] == [4, 4, 2]
     for device in plan["devices"]:
-        assert device["peak_bytes"] == sum(device[k + "_bytes"] for k in ("state", "arena", "input"))
+        assert device["peak_bytes"] == sum(device[k + "_bytes"] for k in ("state", "arena", "input", "padding"))
 
 
 def test_plan_shows_each_layer_with_its_own_shape(folder):
