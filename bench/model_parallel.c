@@ -274,7 +274,7 @@ static void set_up(struct bench *bench)
 {
     static const char *const names[DEVICES] = {"cpu:0", "cpu:1"};
     struct err err = ERR_INIT;
-    if (machine_probe(0, &bench->machine, &err) != 0)
+    if (machine_probe(0, false, &bench->machine, &err) != 0)
         die(&err);
     if (bench->machine.n_cores < DEVICES)
         die(&(struct err){.message = "this needs two cores"});

@@ -83,6 +83,7 @@ struct kernel {
 
 struct device_config {
     const char *name; /* "cpu:0" */
+    int index;        /* among the devices of its kind */
     const int *cores; /* CPU: the cores it may use */
     size_t n_cores;
     int n_threads;
@@ -110,6 +111,7 @@ struct backend {
     void (*device_close)(struct device *device);
     /* Zeroed, aligned to a cache line or more. NULL without memory. */
     void *(*alloc)(struct device *device, size_t bytes);
+    int64_t (*free_bytes)(struct device *device); /* that nobody has; NULL: not known */
     void (*free)(struct device *device, void *memory, size_t bytes);
     /* What alloc takes of the device's memory for so many: whole pages. */
     size_t (*alloc_bytes)(size_t bytes);
@@ -119,6 +121,12 @@ struct backend {
     /* From another device of this backend, or the same; done on return. On `device`'s thread. */
     int (*copy)(struct device *device, void *to, const struct device *from_device, const void *from,
                 size_t bytes, struct err *err);
+
+    /* Where `run` only enqueues; NULL: what it is given is done on return, and kernels read
+     * args->step. What kernels that are enqueued from here on find in the step: */
+    int (*set_step)(struct device *device, const struct step *step, struct err *err);
+    /* Returns when all that was enqueued is done. Errors: those of that work. */
+    int (*wait)(struct device *device, struct err *err);
 };
 
 const struct kernel *backend_kernel(const struct backend *backend, const char *op); /* or NULL */

@@ -1,4 +1,7 @@
 engine_libengine_a_SOURCES += \
 	%D%/backend.c \
-	%D%/backend.h
+	%D%/backend.h \
+	%D%/module.c \
+	%D%/module.h
 include engine/backend/cpu/local.mk
+include engine/backend/cuda/local.mk

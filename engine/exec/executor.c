@@ -7,6 +7,7 @@
 #include "engine/graph/op.h"
 
 struct executor {
+    struct device *device;
     const struct plan *plan;
     void *state[]; /* of each step's kernel */
 };
@@ -25,6 +26,7 @@ int executor_new(struct device *device, const struct plan *plan, struct executor
         calloc(1, sizeof *executor + plan->n_steps * sizeof executor->state[0]);
     if (executor == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
+    executor->device = device;
     executor->plan = plan;
     for (size_t i = 0; i < plan->n_steps; i++) {
         const struct plan_step *step = &plan->steps[i];
@@ -71,11 +73,23 @@ static int run_step(struct executor *executor, size_t i, const struct run *run, 
     return rc == 0 ? 0 : node_error(step->node, err);
 }
 
+static int set_step(struct executor *executor, const struct run *run, struct err *err)
+{
+    const struct backend *backend = executor->plan->backend;
+    return backend->set_step != NULL ? backend->set_step(executor->device, run->step, err) : 0;
+}
+
+static int wait(struct executor *executor, struct err *err)
+{
+    const struct backend *backend = executor->plan->backend;
+    return backend->wait != NULL ? backend->wait(executor->device, err) : 0;
+}
+
 int executor_run_section(struct executor *executor, enum section section, const struct run *run,
                          struct err *err)
 {
     const struct plan_steps *steps = &executor->plan->sections[section];
-    int rc = 0;
+    int rc = set_step(executor, run, err);
     for (size_t i = steps->begin; rc == 0 && i < steps->end; i++)
         rc = run_step(executor, i, run, err);
     return rc;
@@ -92,10 +106,12 @@ int executor_run(struct executor *executor, const struct run *run, struct err *e
 int executor_time(struct executor *executor, const struct run *run, double (*clock)(void),
                   double *ret_seconds, struct err *err)
 {
-    int rc = 0;
+    int rc = set_step(executor, run, err);
     for (size_t i = 0; rc == 0 && i < executor->plan->n_steps; i++) {
         double before = clock();
         rc = run_step(executor, i, run, err);
+        if (rc == 0)
+            rc = wait(executor, err);
         ret_seconds[i] = clock() - before;
     }
     return rc;

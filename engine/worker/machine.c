@@ -106,7 +106,50 @@ static int64_t read_memory(void)
     return bytes;
 }
 
-int machine_probe(size_t cpu_devices, struct machine *ret_machine, struct err *err)
+static void add_device(struct machine *machine, enum device_type type, int index,
+                       struct device_config config)
+{
+    size_t i = machine->n_devices++;
+    machine->devices[i] = config;
+    machine->devices[i].index = index;
+    machine->devices[i].name = device_id_format((struct device_id){type, index}, machine->names[i]);
+}
+
+static void add_cpus(struct machine *machine, size_t cpu_devices)
+{
+    size_t n = cpu_devices > 0 ? cpu_devices : machine->n_cores;
+    if (n > LIMIT_DEVICES - machine->n_gpus)
+        n = LIMIT_DEVICES - machine->n_gpus;
+    for (size_t i = 0; i < n; i++) {
+        struct device_config config = machine_deal(machine->cores, machine->n_cores, n, i);
+        config.memory_bytes = machine->memory_bytes;
+        add_device(machine, DEVICE_CPU, (int)i, config);
+    }
+}
+
+/* A GPU's thread waits more than it computes: it is bound to no core. */
+static void add_gpus(struct machine *machine)
+{
+    for (size_t i = 0; i < machine->n_gpus; i++)
+        add_device(
+            machine, DEVICE_CUDA, (int)i,
+            (struct device_config){.n_threads = 1, .memory_bytes = machine->gpus[i].memory_bytes});
+}
+
+static void find_gpus(struct machine *machine)
+{
+    const struct backend_module *module;
+    struct err err = ERR_INIT;
+    int rc = backend_module_cuda(&module, &err);
+    if (rc == 0)
+        rc = module->probe(machine->gpus, &machine->n_gpus, &err);
+    if (rc == 0)
+        machine->gpu_backend = module->backend;
+    else
+        snprintf(machine->no_gpus, sizeof machine->no_gpus, "%s", err.message);
+}
+
+int machine_probe(size_t cpu_devices, bool gpus, struct machine *ret_machine, struct err *err)
 {
     struct machine *m = ret_machine;
     *m = (struct machine){0};
@@ -115,14 +158,10 @@ int machine_probe(size_t cpu_devices, struct machine *ret_machine, struct err *e
         return rc;
     read_model(m->model, sizeof m->model);
     m->memory_bytes = read_memory();
-    m->n_devices = cpu_devices > 0 ? cpu_devices : m->n_cores;
-    if (m->n_devices > LIMIT_DEVICES)
-        m->n_devices = LIMIT_DEVICES;
-    for (size_t i = 0; i < m->n_devices; i++) {
-        m->devices[i] = machine_deal(m->cores, m->n_cores, m->n_devices, i);
-        m->devices[i].memory_bytes = m->memory_bytes;
-        m->devices[i].name = device_id_format((struct device_id){DEVICE_CPU, (int)i}, m->names[i]);
-    }
+    if (gpus)
+        find_gpus(m);
+    add_cpus(m, cpu_devices);
+    add_gpus(m);
     return 0;
 }
 
@@ -132,19 +171,30 @@ void machine_done(struct machine *machine)
     *machine = (struct machine){0};
 }
 
+const struct gpu *machine_gpu(const struct machine *machine, size_t i)
+{
+    size_t n_cpus = machine->n_devices - machine->n_gpus;
+    return i < n_cpus ? NULL : &machine->gpus[i - n_cpus];
+}
+
 int machine_resolve(const struct machine *machine, const struct job_parallel *parallel,
-                    struct device_config *ret_devices, int *ret_n, struct err *err)
+                    const struct backend **ret_backend, struct device_config *ret_devices,
+                    int *ret_n, struct err *err)
 {
     enum device_type types[LIMIT_DEVICES];
     int index[LIMIT_DEVICES];
     size_t n;
     for (size_t i = 0; i < machine->n_devices; i++)
-        types[i] = DEVICE_CPU;
+        types[i] = machine_gpu(machine, i) != NULL ? DEVICE_CUDA : DEVICE_CPU;
     int rc = device_resolve(parallel, types, machine->n_devices, index, &n, err);
     if (rc != 0)
-        return rc;
+        return machine->no_gpus[0] == '\0'
+                   ? rc
+                   : err_context(err, "there are no GPUs (%s)", machine->no_gpus);
     for (size_t i = 0; i < n; i++)
         ret_devices[i] = machine->devices[index[i]];
+    *ret_backend =
+        machine_gpu(machine, (size_t)index[0]) != NULL ? machine->gpu_backend : &backend_cpu;
     *ret_n = (int)n;
     return 0;
 }

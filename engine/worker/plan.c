@@ -218,7 +218,7 @@ static int print_plan(const struct command_options *options, const struct setup 
 {
     struct trainer_config config = {
         .job = setup->job,
-        .backend = &backend_cpu,
+        .backend = setup->backend,
         .devices = setup->devices,
         .n_devices = setup->n_devices,
     };

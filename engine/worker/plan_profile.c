@@ -29,7 +29,7 @@ int plan_profile_make(const struct setup *setup, const struct model *model,
                       struct profile **ret_profile, struct err *err)
 {
     const struct profile_config config = {
-        .backend = &backend_cpu,
+        .backend = setup->backend,
         .device = &setup->devices[0],
         .model = model,
         .rows = chunk_rows(setup->job, setup->n_devices),

@@ -49,7 +49,7 @@ int command_run(const struct command_options *options, struct reporter *reporter
         return rc;
     struct trainer_config config = {
         .job = setup.job,
-        .backend = &backend_cpu,
+        .backend = setup.backend,
         .devices = setup.devices,
         .n_devices = setup.n_devices,
         .output = choose_output(options, setup.job, output),

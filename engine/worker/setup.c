@@ -3,10 +3,12 @@
 
 #include "engine/parallel/choose.h"
 #include "engine/worker/document.h"
+#include "proto/device_id.h"
 
 int64_t setup_device_bytes(const struct setup *setup)
 {
-    return setup->machine.memory_bytes / setup->n_devices;
+    return setup->backend->shares_memory ? setup->machine.memory_bytes / setup->n_devices
+                                         : setup->devices[0].memory_bytes;
 }
 
 /* What hangs on how many devices there are, which "all" says only now. */
@@ -21,8 +23,8 @@ static int settle_devices(struct setup *setup, struct err *err)
 
 static int find_devices(const struct command_options *options, struct setup *setup, struct err *err)
 {
-    int rc = machine_resolve(&setup->machine, &setup->job->parallel, setup->devices,
-                             &setup->n_devices, err);
+    int rc = machine_resolve(&setup->machine, &setup->job->parallel, &setup->backend,
+                             setup->devices, &setup->n_devices, err);
     if (rc == 0)
         return settle_devices(setup, err);
     if (options->devices == NULL)
@@ -31,12 +33,24 @@ static int find_devices(const struct command_options *options, struct setup *set
     return err_context(err, "--devices %s", options->devices);
 }
 
+/* All devices of a job are of one type. */
+static bool may_use_gpus(const struct job_parallel *parallel)
+{
+    struct device_id id = {.type = parallel->device_type};
+    struct err ignored;
+    if (parallel->devices != NULL && parallel->n_devices > 0 &&
+        device_id_parse(parallel->devices[0], &id, &ignored) != 0)
+        return false;
+    return id.type != DEVICE_CPU;
+}
+
 int setup_open(const struct command_options *options, struct setup *setup, struct err *err)
 {
     *setup = (struct setup){0};
     int rc = document_load(options->document, options->devices, &setup->job, err);
     if (rc == 0)
-        rc = machine_probe(options->cpu_devices, &setup->machine, err);
+        rc = machine_probe(options->cpu_devices, may_use_gpus(&setup->job->parallel),
+                           &setup->machine, err);
     if (rc == 0)
         rc = find_devices(options, setup, err);
     if (rc != 0)

@@ -29,18 +29,21 @@ START_TEST(a_job_gets_its_devices_in_its_order)
     struct machine machine;
     struct err err = ERR_INIT;
     struct device_config devices[LIMIT_DEVICES];
+    const struct backend *backend;
     int n;
     char *names[] = {"cpu:5", "cpu:1"};
     struct job_parallel list = {.n_devices = 2, .devices = names};
     struct job_parallel count = {.n_devices = 9};
-    ck_assert_int_eq(machine_probe(8, &machine, &err), 0);
+    ck_assert_int_eq(machine_probe(8, false, &machine, &err), 0);
     ck_assert_uint_eq(machine.n_devices, 8);
     ck_assert_int_gt(machine.memory_bytes, 0);
-    ck_assert_int_eq(machine_resolve(&machine, &list, devices, &n, &err), 0);
+    ck_assert_int_eq(machine_resolve(&machine, &list, &backend, devices, &n, &err), 0);
     ck_assert_int_eq(n, 2);
+    ck_assert_ptr_eq(backend, &backend_cpu);
     ck_assert_str_eq(devices[0].name, "cpu:5");
     ck_assert_str_eq(devices[1].name, "cpu:1");
-    ck_assert_int_eq(machine_resolve(&machine, &count, devices, &n, &err), ERR_DEVICE_UNKNOWN);
+    ck_assert_int_eq(machine_resolve(&machine, &count, &backend, devices, &n, &err),
+                     ERR_DEVICE_UNKNOWN);
     machine_done(&machine);
 }
 END_TEST

@@ -53,7 +53,7 @@ static struct run train(const json_t *document, int n_devices, const char *outpu
     struct err err = ERR_INIT;
     struct run run = {0};
     ck_assert_msg(job_from_json(document, &job, &err) == 0, "%s: %s", err.path, err.message);
-    ck_assert_int_eq(machine_probe((size_t)n_devices, &machine, &err), 0);
+    ck_assert_int_eq(machine_probe((size_t)n_devices, false, &machine, &err), 0);
     for (int i = 0; i < n_devices; i++)
         machine.devices[i].n_threads = 1;
     struct trainer_config config = {
