@@ -36,6 +36,8 @@ static const struct cmd commands[] = {
      OPT_BIT(SET) | OPT_BIT(DEVICES) | OPT_BIT(CPU_DEVICES), 2, 2, cmd_model},
     {"weights", "inspect FILE | diff A B | convert IN OUT --to FORM",
      "files of weights: list, compare, with or without «module.»", OPT_BIT(TO), 2, 3, cmd_weights},
+    {"completion", "SHELL", "what makes bash, zsh or fish complete these words", 0, 1, SIZE_MAX,
+     cmd_completion},
     {"info", "", "the daemon: version, jobs, devices, who it takes you for", 0, 0, 0, cmd_info},
 };
 
@@ -47,6 +49,11 @@ const struct cmd *cmd_find(const char *name)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
     return NULL;
+}
+
+const struct cmd *cmd_at(size_t i)
+{
+    return i < COMMANDS ? &commands[i] : NULL;
 }
 
 int cmd_unknown(const char *name, struct err *err)

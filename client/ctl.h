@@ -40,6 +40,8 @@ struct cmd {
 
 /* NULL if there is none. */
 const struct cmd *cmd_find(const char *name);
+/* The i-th, in the order of the help; NULL behind the last. */
+const struct cmd *cmd_at(size_t i);
 /* Help on all commands (`cmd` NULL) or on one. */
 void cmd_help(struct text *text, const struct cmd *cmd);
 /* Errors: ERR_USAGE naming the nearest command. */
@@ -60,6 +62,7 @@ int cmd_plan(struct ctl *ctl, struct err *err);
 int cmd_plot(struct ctl *ctl, struct err *err);
 int cmd_top(struct ctl *ctl, struct err *err);
 int cmd_tune(struct ctl *ctl, struct err *err);
+int cmd_completion(struct ctl *ctl, struct err *err);
 int cmd_info(struct ctl *ctl, struct err *err);
 int cmd_model(struct ctl *ctl, struct err *err);
 int cmd_weights(struct ctl *ctl, struct err *err);

@@ -7,6 +7,7 @@ client_libclient_a_SOURCES = \
 	client/cmd.c \
 	client/cmd_change.c \
 	client/cmd_check.c \
+	client/cmd_completion.c \
 	client/cmd_devices.c \
 	client/cmd_info.c \
 	client/cmd_list.c \

@@ -9,7 +9,7 @@ packages_of() # build|test|style|fuzz
             libuv1-dev libjansson-dev libsqlite3-dev libdnnl-dev zlib1g-dev \
             libjpeg62-turbo-dev libpng-dev libcairo2-dev libncurses-dev
         ;;
-    test) echo check socat tmux python3 python3-pytest ;;
+    test) echo check socat tmux zsh fish python3 python3-pytest ;;
     fuzz) echo clang libclang-rt-dev ;;
     style) echo clang clang-format shellcheck git gawk ;;
     esac
