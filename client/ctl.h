@@ -57,6 +57,8 @@ int cmd_cancel(struct ctl *ctl, struct err *err);
 int cmd_hold(struct ctl *ctl, struct err *err);
 int cmd_release(struct ctl *ctl, struct err *err);
 int cmd_devices(struct ctl *ctl, struct err *err);
+int cmd_drain(struct ctl *ctl, struct err *err);
+int cmd_resume(struct ctl *ctl, struct err *err);
 int cmd_check(struct ctl *ctl, struct err *err);
 int cmd_plan(struct ctl *ctl, struct err *err);
 int cmd_plot(struct ctl *ctl, struct err *err);
@@ -87,6 +89,9 @@ void ctl_disconnect(struct ctl *ctl);
 /* Writes text (and frees it), or one JSON value as a line, to standard output. */
 int ctl_print(struct text *text, struct err *err);
 int ctl_print_json(const json_t *value, struct err *err);
+
+/* The result of device.list as a table, or as JSON. */
+int ctl_print_devices(struct ctl *ctl, const json_t *result, struct err *err);
 
 /* The command's words as an array of job ids. Errors: ERR_USAGE, ERR_NOMEM. */
 int ctl_ids(const struct ctl *ctl, json_t **ret_ids, struct err *err);

@@ -9,6 +9,7 @@ client_libclient_a_SOURCES = \
 	client/cmd_check.c \
 	client/cmd_completion.c \
 	client/cmd_devices.c \
+	client/cmd_drain.c \
 	client/cmd_info.c \
 	client/cmd_list.c \
 	client/cmd_logs.c \

@@ -27,6 +27,8 @@ static int open_parts(struct daemon *daemon, struct err *err)
     if (rc == 0)
         rc = usage_load(daemon, err);
     if (rc == 0)
+        rc = drain_load(daemon, err);
+    if (rc == 0)
         rc = listener_open(daemon->loop, daemon->config, &daemon->listener, err);
     return rc;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "daemon/config.h"
+#include "daemon/drain.h"
 #include "daemon/inventory.h"
 #include "daemon/jobs.h"
 #include "daemon/runner.h"
@@ -36,6 +37,7 @@ struct daemon {
     struct listener *listener;
     struct inventory *inventory;
     struct devlist devices; /* the inventory's, position by position */
+    struct drains drains;
     struct jobs jobs;
     struct usage usage;
     struct sessions sessions;

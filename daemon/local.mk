@@ -6,6 +6,7 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/change.c \
 	daemon/config.c daemon/config.h \
 	daemon/daemon.c daemon/daemon.h \
+	daemon/drain.c daemon/drain.h \
 	daemon/detach.c daemon/detach.h \
 	daemon/devset.c daemon/devset.h \
 	daemon/evidence.c daemon/evidence.h \
@@ -32,7 +33,9 @@ daemon_libdaemon_a_SOURCES = \
 	daemon/schema.c daemon/schema.h \
 	daemon/session.c daemon/session.h \
 	daemon/statedir.c daemon/statedir.h \
+	daemon/statements.h \
 	daemon/store.c daemon/store.h \
+	daemon/store_drain.c \
 	daemon/store_thread.c daemon/store_thread.h \
 	daemon/submit.c \
 	daemon/tail.c daemon/tail.h \

@@ -32,7 +32,7 @@ static json_t *info_json(const struct info_request *request)
     struct daemon *daemon = request->daemon;
     const struct peer *peer = &request->call->peer;
     int64_t now_ns = daemon->runner->now_ns(daemon->runner);
-    devset free = devset_all(&daemon->devices) & ~daemon->jobs.assigned;
+    devset free = devset_all(&daemon->devices) & ~daemon->jobs.assigned & ~drain_set(daemon);
     json_t *jobs = json_object();
     for (int state = 0; state < STATE_COUNT; state++)
         jobs =
@@ -91,22 +91,31 @@ static json_t *device_json(struct daemon *daemon, size_t at)
     char name[32];
     const struct inventory_device *device = &daemon->inventory->device[at];
     const struct live *holder = jobs_holder(daemon, at);
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:s}", "name",
-                     device_id_format(daemon->devices.id[at], name), "type",
-                     device->type == DEVICE_CUDA ? "cuda" : "cpu", "uuid", device->uuid, "model",
-                     device->model, "cores", cores_json(device), "memory_bytes",
-                     (json_int_t)device->memory_bytes, "job",
-                     holder != NULL ? json_integer(holder->record->id) : json_null(), "state",
-                     holder != NULL ? "assigned" : "free");
+    const struct drain *drain = drain_find(daemon, daemon->devices.id[at]);
+    const char *state = drain == NULL    ? (holder != NULL ? "assigned" : "free")
+                        : holder != NULL ? "draining"
+                                         : "drained";
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:s, s:s*}", "name",
+        device_id_format(daemon->devices.id[at], name), "type",
+        device->type == DEVICE_CUDA ? "cuda" : "cpu", "uuid", device->uuid, "model", device->model,
+        "cores", cores_json(device), "memory_bytes", (json_int_t)device->memory_bytes, "job",
+        holder != NULL ? json_integer(holder->record->id) : json_null(), "state", state, "reason",
+        drain != NULL && drain->reason[0] != '\0' ? drain->reason : NULL);
+}
+
+json_t *devices_json(struct daemon *daemon)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < daemon->devices.n; i++)
+        list = json_list_append(list, device_json(daemon, i));
+    return json_pack("{s:o}", "devices", list);
 }
 
 static int devices_call(struct daemon *daemon, struct call *call, struct err *err)
 {
     (void)err;
-    json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < daemon->devices.n; i++)
-        list = json_list_append(list, device_json(daemon, i));
-    call_reply(call, json_pack("{s:o}", "devices", list));
+    call_reply(call, devices_json(daemon));
     return 0;
 }
 
@@ -120,6 +129,7 @@ static const struct {
     [METHOD_JOB_WATCH] = {watch_call, true},      [METHOD_JOB_LOGS] = {logs_call, true},
     [METHOD_JOB_CANCEL] = {cancel_call, false},   [METHOD_JOB_HOLD] = {hold_call, false},
     [METHOD_JOB_RELEASE] = {release_call, false}, [METHOD_DEVICE_LIST] = {devices_call, false},
+    [METHOD_DEVICE_DRAIN] = {drain_call, false},  [METHOD_DEVICE_RESUME] = {resume_call, false},
 };
 
 static void handle(struct daemon *daemon, enum method method, struct call *call, struct err *err)

@@ -85,7 +85,8 @@ static int view_init(struct view *view, struct daemon *daemon, struct err *err)
     if (view->queue == NULL || view->runs == NULL || view->users == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
     view->box.devices = &daemon->devices;
-    view->box.free = devset_all(&daemon->devices) & ~jobs->assigned;
+    view->box.drained = drain_set(daemon);
+    view->box.free = devset_all(&daemon->devices) & ~jobs->assigned & ~view->box.drained;
     view->box.runs = view->runs;
     view->box.now_s = (double)view->now_ns / 1e9;
     view->box.user_devices = (size_t)daemon->config->user_devices;

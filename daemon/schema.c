@@ -56,7 +56,13 @@ static const char step_2[] = "ALTER TABLE job ADD COLUMN priority INTEGER NOT NU
 static const char step_3[] = "CREATE INDEX job_use ON job (ended_ns, started_ns, uid, devices)"
                              " WHERE started_ns > 0 AND ended_ns > 0;";
 
-static const char *const steps[SCHEMA_VERSION] = {step_1, step_2, step_3};
+static const char step_4[] = "CREATE TABLE drain ("
+                             " device TEXT PRIMARY KEY,"
+                             " uid INTEGER NOT NULL,"
+                             " reason TEXT NOT NULL"
+                             ") STRICT;";
+
+static const char *const steps[SCHEMA_VERSION] = {step_1, step_2, step_3, step_4};
 
 static int fail(sqlite3 *db, struct err *err)
 {

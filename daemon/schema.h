@@ -7,7 +7,7 @@
 #include "proto/err.h"
 
 enum {
-    SCHEMA_VERSION = 3,
+    SCHEMA_VERSION = 4,
     SCHEMA_APPLICATION = 0x74726e64, /* "trnd" in the file's header: this database is ours */
 };
 

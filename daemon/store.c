@@ -8,52 +8,7 @@
 #include <string.h>
 
 #include "daemon/schema.h"
-
-#define COLUMNS                                                                                    \
-    "id, uid, gid, state, reason, name, cwd, output, submitted_ns, started_ns, ended_ns, want, "   \
-    "devices, report_offset, outcome, weights, progress, exit, confusion, losses, priority, "      \
-    "time_limit_s, after_jobs, stop"
-#define TRANSITION_COLUMNS "seq, job, time_ns, old, new, actor, reason"
-
-#define STATEMENTS(X)                                                                              \
-    X(BEGIN_READ, "BEGIN")                                                                         \
-    X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                              \
-    X(COMMIT, "COMMIT")                                                                            \
-    X(ROLLBACK, "ROLLBACK")                                                                        \
-    X(SAVEPOINT, "SAVEPOINT request")                                                              \
-    X(RELEASE, "RELEASE request")                                                                  \
-    X(ROLLBACK_TO, "ROLLBACK TO request")                                                          \
-    X(INSERT_JOB,                                                                                  \
-      "INSERT INTO job (" COLUMNS ", key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "                \
-      "?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)")       \
-    X(UPDATE_JOB, "UPDATE job SET state = ?4, reason = ?5, output = ?8, started_ns = ?10, "        \
-                  "ended_ns = ?11, devices = ?13, report_offset = ?14, outcome = ?15, "            \
-                  "weights = ?16, progress = ?17, exit = ?18, confusion = ?19, losses = ?20, "     \
-                  "priority = ?21, stop = ?24 "                                                    \
-                  "WHERE id = ?1")                                                                 \
-    X(INSERT_DOCUMENT, "INSERT INTO document (job, text) VALUES (?1, ?2)")                         \
-    X(INSERT_TRANSITION, "INSERT INTO transition (job, time_ns, old, new, actor, reason) "         \
-                         "VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                        \
-    X(FIND_KEY, "SELECT id FROM job WHERE uid = ?1 AND key = ?2")                                  \
-    X(GET_JOB, "SELECT " COLUMNS " FROM job WHERE id = ?1")                                        \
-    X(GET_BRIEF, "SELECT uid, state, exit FROM job WHERE id = ?1")                                 \
-    X(GET_DOCUMENT, "SELECT text FROM document WHERE job = ?1")                                    \
-    X(EACH_JOB, "SELECT " COLUMNS " FROM job WHERE id > ?1 AND (?2 < 0 OR uid = ?2) ORDER BY id")  \
-    X(EACH_UNFINISHED, "SELECT " COLUMNS " FROM job WHERE ended_ns = 0 ORDER BY id")               \
-    X(TRANSITIONS_OF, "SELECT " TRANSITION_COLUMNS " FROM transition WHERE job = ?1 ORDER BY seq") \
-    X(TRANSITIONS_SINCE, "SELECT " TRANSITION_COLUMNS " FROM transition WHERE seq > ?1 "           \
-                         "ORDER BY seq LIMIT ?2")                                                  \
-    X(EACH_USE, "SELECT uid, devices, started_ns, ended_ns FROM job "                              \
-                "WHERE ended_ns > ?1 AND started_ns > 0 AND ended_ns > 0 ORDER BY ended_ns")       \
-    X(LAST_SEQ, "SELECT ifnull(max(seq), 0) FROM transition")                                      \
-    X(COUNT_STATES, "SELECT state, count(*) FROM job GROUP BY state")
-
-enum statement {
-#define X(name, sql) STMT_##name,
-    STATEMENTS(X)
-#undef X
-        STMT_COUNT
-};
+#include "daemon/statements.h"
 
 static const char *const statements[STMT_COUNT] = {
 #define X(name, sql) sql,
@@ -61,34 +16,28 @@ static const char *const statements[STMT_COUNT] = {
 #undef X
 };
 
-struct store {
-    sqlite3 *db;
-    sqlite3_stmt *stmt[STMT_COUNT];
-};
-
-static int fail(struct store *store, struct err *err)
+int store_fail(struct store *store, struct err *err)
 {
     int code = sqlite3_errcode(store->db) == SQLITE_NOMEM ? ERR_NOMEM : ERR_IO;
     return err_set(err, code, "the database: %s", sqlite3_errmsg(store->db));
 }
 
-static int prepare(struct store *store, enum statement which, sqlite3_stmt **ret_stmt,
-                   struct err *err)
+int store_prepare(struct store *store, enum statement which, sqlite3_stmt **ret_stmt,
+                  struct err *err)
 {
     sqlite3_stmt **stmt = &store->stmt[which];
     if (*stmt == NULL && sqlite3_prepare_v3(store->db, statements[which], -1,
                                             SQLITE_PREPARE_PERSISTENT, stmt, NULL) != SQLITE_OK)
-        return fail(store, err);
+        return store_fail(store, err);
     sqlite3_reset(*stmt);
     sqlite3_clear_bindings(*stmt);
     *ret_stmt = *stmt;
     return 0;
 }
 
-/* Steps a statement that gives no rows. */
-static int finish(struct store *store, sqlite3_stmt *stmt, struct err *err)
+int store_finish(struct store *store, sqlite3_stmt *stmt, struct err *err)
 {
-    int rc = sqlite3_step(stmt) == SQLITE_DONE ? 0 : fail(store, err);
+    int rc = sqlite3_step(stmt) == SQLITE_DONE ? 0 : store_fail(store, err);
     sqlite3_reset(stmt);
     return rc;
 }
@@ -96,8 +45,8 @@ static int finish(struct store *store, sqlite3_stmt *stmt, struct err *err)
 static int run(struct store *store, enum statement which, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, which, &stmt, err);
-    return rc != 0 ? rc : finish(store, stmt, err);
+    int rc = store_prepare(store, which, &stmt, err);
+    return rc != 0 ? rc : store_finish(store, stmt, err);
 }
 
 int store_open(const char *path, struct store **ret_store, struct err *err)
@@ -106,7 +55,8 @@ int store_open(const char *path, struct store **ret_store, struct err *err)
     if (store == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    int rc = sqlite3_open_v2(path, &store->db, flags, NULL) == SQLITE_OK ? 0 : fail(store, err);
+    int rc =
+        sqlite3_open_v2(path, &store->db, flags, NULL) == SQLITE_OK ? 0 : store_fail(store, err);
     if (rc == 0)
         rc = schema_prepare(store->db, err);
     if (rc != 0) {
@@ -155,7 +105,7 @@ int store_release(struct store *store, bool keep, struct err *err)
     return rc != 0 ? rc : run(store, STMT_RELEASE, err);
 }
 
-static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
+void store_bind_text(sqlite3_stmt *stmt, int at, const char *text)
 {
     sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT); /* NULL binds NULL */
 }
@@ -163,7 +113,7 @@ static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
 static void bind_devices(sqlite3_stmt *stmt, int at, const struct devlist *list)
 {
     char text[LIMIT_DEVICES * 32];
-    bind_text(stmt, at, devlist_format(list, text, sizeof text));
+    store_bind_text(stmt, at, devlist_format(list, text, sizeof text));
 }
 
 static int bind_json(sqlite3_stmt *stmt, int at, const json_t *value, struct err *err)
@@ -184,11 +134,11 @@ static int bind_record(sqlite3_stmt *stmt, const struct job_record *record, stru
         sqlite3_bind_int64(stmt, 1, record->id);
     sqlite3_bind_int64(stmt, 2, record->uid);
     sqlite3_bind_int64(stmt, 3, record->gid);
-    bind_text(stmt, 4, state_name(record->state));
-    bind_text(stmt, 5, record->reason);
-    bind_text(stmt, 6, record->name);
-    bind_text(stmt, 7, record->cwd);
-    bind_text(stmt, 8, record->output);
+    store_bind_text(stmt, 4, state_name(record->state));
+    store_bind_text(stmt, 5, record->reason);
+    store_bind_text(stmt, 6, record->name);
+    store_bind_text(stmt, 7, record->cwd);
+    store_bind_text(stmt, 8, record->output);
     sqlite3_bind_int64(stmt, 9, record->submitted_ns);
     sqlite3_bind_int64(stmt, 10, record->started_ns);
     sqlite3_bind_int64(stmt, 11, record->ended_ns);
@@ -196,7 +146,7 @@ static int bind_record(sqlite3_stmt *stmt, const struct job_record *record, stru
     bind_devices(stmt, 13, &record->devices);
     sqlite3_bind_int64(stmt, 14, record->report_offset);
     sqlite3_bind_int(stmt, 15, (int)record->outcome);
-    bind_text(stmt, 16, record->weights);
+    store_bind_text(stmt, 16, record->weights);
     sqlite3_bind_int64(stmt, 21, record->priority);
     sqlite3_bind_int64(stmt, 22, record->time_limit_s);
     sqlite3_bind_int(stmt, 24, (int)record->stop);
@@ -218,13 +168,13 @@ int store_insert_job(struct store *store, struct job_record *record, const char 
                      struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_INSERT_JOB, &stmt, err);
+    int rc = store_prepare(store, STMT_INSERT_JOB, &stmt, err);
     if (rc == 0)
         rc = bind_record(stmt, record, err);
     if (rc != 0)
         return rc;
-    bind_text(stmt, 25, key);
-    rc = finish(store, stmt, err);
+    store_bind_text(stmt, 25, key);
+    rc = store_finish(store, stmt, err);
     if (rc == 0)
         record->id = sqlite3_last_insert_rowid(store->db);
     return rc;
@@ -234,12 +184,12 @@ int store_insert_document(struct store *store, int64_t id, const char *text, siz
                           struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_INSERT_DOCUMENT, &stmt, err);
+    int rc = store_prepare(store, STMT_INSERT_DOCUMENT, &stmt, err);
     if (rc != 0)
         return rc;
     sqlite3_bind_int64(stmt, 1, id);
     sqlite3_bind_text64(stmt, 2, text, size, SQLITE_STATIC, SQLITE_UTF8);
-    rc = finish(store, stmt, err);
+    rc = store_finish(store, stmt, err);
     sqlite3_clear_bindings(stmt);
     return rc;
 }
@@ -247,49 +197,49 @@ int store_insert_document(struct store *store, int64_t id, const char *text, siz
 int store_update_job(struct store *store, const struct job_record *record, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_UPDATE_JOB, &stmt, err);
+    int rc = store_prepare(store, STMT_UPDATE_JOB, &stmt, err);
     if (rc == 0)
         rc = bind_record(stmt, record, err);
-    return rc != 0 ? rc : finish(store, stmt, err);
+    return rc != 0 ? rc : store_finish(store, stmt, err);
 }
 
 int store_insert_transition(struct store *store, struct job_transition *transition, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_INSERT_TRANSITION, &stmt, err);
+    int rc = store_prepare(store, STMT_INSERT_TRANSITION, &stmt, err);
     if (rc != 0)
         return rc;
     sqlite3_bind_int64(stmt, 1, transition->id);
     sqlite3_bind_int64(stmt, 2, transition->time_ns);
     if (transition->from != STATE_COUNT)
-        bind_text(stmt, 3, state_name(transition->from));
-    bind_text(stmt, 4, state_name(transition->to));
+        store_bind_text(stmt, 3, state_name(transition->from));
+    store_bind_text(stmt, 4, state_name(transition->to));
     if (transition->by_user)
         sqlite3_bind_int64(stmt, 5, transition->uid);
-    bind_text(stmt, 6, transition->reason);
-    rc = finish(store, stmt, err);
+    store_bind_text(stmt, 6, transition->reason);
+    rc = store_finish(store, stmt, err);
     if (rc == 0)
         transition->seq = sqlite3_last_insert_rowid(store->db);
     return rc;
 }
 
 /* Steps to the only row: 1, 0 if there is none, or an error. */
-static int only_row(struct store *store, sqlite3_stmt *stmt, struct err *err)
+int store_row(struct store *store, sqlite3_stmt *stmt, struct err *err)
 {
     int rc = sqlite3_step(stmt);
-    return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : fail(store, err);
+    return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : store_fail(store, err);
 }
 
 int store_find_key(struct store *store, uid_t uid, const char *key, int64_t *ret_id,
                    struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_FIND_KEY, &stmt, err);
+    int rc = store_prepare(store, STMT_FIND_KEY, &stmt, err);
     if (rc != 0)
         return rc;
     sqlite3_bind_int64(stmt, 1, uid);
-    bind_text(stmt, 2, key);
-    rc = only_row(store, stmt, err);
+    store_bind_text(stmt, 2, key);
+    rc = store_row(store, stmt, err);
     if (rc >= 0)
         *ret_id = rc == 1 ? sqlite3_column_int64(stmt, 0) : 0;
     sqlite3_reset(stmt);
@@ -378,11 +328,11 @@ static int new_record(sqlite3_stmt *stmt, struct job_record **ret_record, struct
 static int find_job(struct store *store, enum statement which, int64_t id, sqlite3_stmt **ret_stmt,
                     struct err *err)
 {
-    int rc = prepare(store, which, ret_stmt, err);
+    int rc = store_prepare(store, which, ret_stmt, err);
     if (rc != 0)
         return rc;
     sqlite3_bind_int64(*ret_stmt, 1, id);
-    rc = only_row(store, *ret_stmt, err);
+    rc = store_row(store, *ret_stmt, err);
     return rc != 0 ? rc : err_set(err, ERR_NOT_FOUND, "there is no job %lld", (long long)id);
 }
 
@@ -434,7 +384,7 @@ static int walk_jobs(struct store *store, sqlite3_stmt *stmt, unsigned states, i
                      store_job_fn *fn, void *arg, struct err *err)
 {
     int rc = 0;
-    while (limit > 0 && (rc = only_row(store, stmt, err)) == 1) {
+    while (limit > 0 && (rc = store_row(store, stmt, err)) == 1) {
         struct job_record *record;
         /* Looked at first: most rows of a long history are not asked for. */
         if (states != 0 && (states >> column_state(stmt, COLUMN_STATE) & 1) == 0)
@@ -455,7 +405,7 @@ int store_each_job(struct store *store, const struct store_filter *filter, store
                    void *arg, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_EACH_JOB, &stmt, err);
+    int rc = store_prepare(store, STMT_EACH_JOB, &stmt, err);
     if (rc != 0)
         return rc;
     sqlite3_bind_int64(stmt, 1, filter->after);
@@ -466,7 +416,7 @@ int store_each_job(struct store *store, const struct store_filter *filter, store
 int store_each_unfinished(struct store *store, store_job_fn *fn, void *arg, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_EACH_UNFINISHED, &stmt, err);
+    int rc = store_prepare(store, STMT_EACH_UNFINISHED, &stmt, err);
     return rc != 0 ? rc : walk_jobs(store, stmt, 0, INT64_MAX, fn, arg, err);
 }
 
@@ -493,7 +443,7 @@ static int walk_transitions(struct store *store, sqlite3_stmt *stmt, store_trans
                             void *arg, struct err *err)
 {
     int rc;
-    while ((rc = only_row(store, stmt, err)) == 1) {
+    while ((rc = store_row(store, stmt, err)) == 1) {
         struct job_transition row;
         rc = read_transition(stmt, &row, err);
         if (rc == 0)
@@ -509,7 +459,7 @@ int store_each_transition_of(struct store *store, int64_t id, store_transition_f
                              struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_TRANSITIONS_OF, &stmt, err);
+    int rc = store_prepare(store, STMT_TRANSITIONS_OF, &stmt, err);
     if (rc != 0)
         return rc;
     sqlite3_bind_int64(stmt, 1, id);
@@ -520,7 +470,7 @@ int store_each_transition_since(struct store *store, int64_t since, int64_t limi
                                 store_transition_fn *fn, void *arg, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_TRANSITIONS_SINCE, &stmt, err);
+    int rc = store_prepare(store, STMT_TRANSITIONS_SINCE, &stmt, err);
     if (rc != 0)
         return rc;
     sqlite3_bind_int64(stmt, 1, since);
@@ -533,11 +483,11 @@ int store_each_use(struct store *store, int64_t since_ns, store_use_fn *fn, void
 {
     sqlite3_stmt *stmt = NULL;
     struct devlist held = {0};
-    int rc = prepare(store, STMT_EACH_USE, &stmt, err);
+    int rc = store_prepare(store, STMT_EACH_USE, &stmt, err);
     if (rc != 0)
         return rc;
     sqlite3_bind_int64(stmt, 1, since_ns > 0 ? since_ns : 1); /* 0: it has not ended */
-    while ((rc = only_row(store, stmt, err)) == 1) {
+    while ((rc = store_row(store, stmt, err)) == 1) {
         column_devices(stmt, 1, &held);
         struct store_use use = {(uid_t)sqlite3_column_int64(stmt, 0), held.n,
                                 sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3)};
@@ -551,10 +501,10 @@ int store_each_use(struct store *store, int64_t since_ns, store_use_fn *fn, void
 int store_last_seq(struct store *store, int64_t *ret_seq, struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_LAST_SEQ, &stmt, err);
+    int rc = store_prepare(store, STMT_LAST_SEQ, &stmt, err);
     if (rc != 0)
         return rc;
-    rc = only_row(store, stmt, err);
+    rc = store_row(store, stmt, err);
     if (rc == 1)
         *ret_seq = sqlite3_column_int64(stmt, 0);
     sqlite3_reset(stmt);
@@ -564,11 +514,11 @@ int store_last_seq(struct store *store, int64_t *ret_seq, struct err *err)
 int store_count_states(struct store *store, int64_t ret_count[STATE_COUNT], struct err *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(store, STMT_COUNT_STATES, &stmt, err);
+    int rc = store_prepare(store, STMT_COUNT_STATES, &stmt, err);
     int64_t count[STATE_COUNT] = {0};
     if (rc != 0)
         return rc;
-    while ((rc = only_row(store, stmt, err)) == 1) {
+    while ((rc = store_row(store, stmt, err)) == 1) {
         enum job_state state = column_state(stmt, 0);
         if (state != STATE_COUNT)
             count[state] = sqlite3_column_int64(stmt, 1);

@@ -80,6 +80,13 @@ struct store_use {
 typedef int store_use_fn(void *arg, const struct store_use *use, struct err *err);
 int store_each_use(struct store *store, int64_t since_ns, store_use_fn *fn, void *arg,
                    struct err *err);
+/* Devices that are drained, by name. */
+int store_put_drain(struct store *store, const char *device, uid_t uid, const char *reason,
+                    struct err *err);
+int store_delete_drain(struct store *store, const char *device, struct err *err);
+typedef int store_drain_fn(void *arg, const char *device, uid_t uid, const char *reason,
+                           struct err *err);
+int store_each_drain(struct store *store, store_drain_fn *fn, void *arg, struct err *err);
 /* The newest seq, 0 in an empty history. */
 int store_last_seq(struct store *store, int64_t *ret_seq, struct err *err);
 int store_count_states(struct store *store, int64_t ret_count[STATE_COUNT], struct err *err);

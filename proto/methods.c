@@ -48,6 +48,12 @@ static const struct method_def methods[METHOD_COUNT] = {
     [METHOD_JOB_RELEASE] = METHOD("job.release", "let held jobs start again, all or none",
                                   {"ids", PARAM_INTS, true}, {"reason", PARAM_STRING, false}),
     [METHOD_DEVICE_LIST] = METHOD_BARE("device.list", "the devices and who has them"),
+    [METHOD_DEVICE_DRAIN] =
+        METHOD("device.drain", "let nothing start on devices; for administrators",
+               {"devices", PARAM_STRINGS, false}, {"reason", PARAM_STRING, false}),
+    [METHOD_DEVICE_RESUME] =
+        METHOD("device.resume", "let jobs start there again", {"devices", PARAM_STRINGS, false},
+               {"reason", PARAM_STRING, false}),
 };
 
 static bool is_string(const json_t *value)

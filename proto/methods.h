@@ -38,6 +38,8 @@ enum method {
     METHOD_JOB_HOLD,    /* the same */
     METHOD_JOB_RELEASE, /* the same */
     METHOD_DEVICE_LIST,
+    METHOD_DEVICE_DRAIN,  /* devices?: strings (absent: all), reason?: string */
+    METHOD_DEVICE_RESUME, /* the same */
     METHOD_COUNT
 };
 

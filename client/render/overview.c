@@ -85,7 +85,7 @@ static void add_device(struct table *table, const struct overview *overview, con
     const struct overview_job *job = holder(overview, device);
     const json_t *use = json_object_get(device, "utilisation");
     table_cell(table, COLOR_BOLD, "%s", word(device, "name"));
-    table_cell(table, json_is_integer(id) ? COLOR_CYAN : COLOR_GREEN, "%s", word(device, "state"));
+    table_cell(table, progress_device_color(word(device, "state")), "%s", word(device, "state"));
     if (json_is_integer(id))
         table_cell(table, COLOR_NONE, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
     else

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "client/render/bar.h"
 #include "client/render/units.h"
@@ -18,6 +19,13 @@ enum color progress_color(enum job_state state)
         [STATE_LOST] = COLOR_RED,
     };
     return colors[state];
+}
+
+enum color progress_device_color(const char *state)
+{
+    return strcmp(state, "free") == 0       ? COLOR_GREEN
+           : strcmp(state, "assigned") == 0 ? COLOR_CYAN
+                                            : COLOR_YELLOW;
 }
 
 void progress_state(struct text *text, const struct style *style, const struct record *record)

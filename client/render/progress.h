@@ -20,6 +20,8 @@ void progress_validation_line(struct text *text, const struct record *record);
 /* Adds the state in its colour. */
 void progress_state(struct text *text, const struct style *style, const struct record *record);
 enum color progress_color(enum job_state state);
+/* Of a device's state: "free", "assigned", "draining", "drained". */
+enum color progress_device_color(const char *state);
 /* Adds "cpu:0 cpu:1". */
 void progress_devices(struct text *text, const struct style *style, const struct record *record);
 

@@ -136,6 +136,7 @@ START_TEST(an_older_database_is_brought_up)
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(db,
+                                  "DROP TABLE drain;"
                                   "DROP INDEX job_use;"
                                   "ALTER TABLE job DROP COLUMN priority;"
                                   "ALTER TABLE job DROP COLUMN time_limit_s;"
@@ -151,6 +152,7 @@ START_TEST(an_older_database_is_brought_up)
     ck_assert(read->priority == 0 && read->time_limit_s == 0 && read->after == NULL);
     job_record_free(read);
     ck_assert_int_eq(insert(store, "l", &err), 0);
+    ck_assert_int_eq(store_put_drain(store, "cpu:0", 7, "broken", &err), 0);
     store_close(store);
 }
 END_TEST

@@ -109,6 +109,13 @@ def test_administrators_are_a_group_of_their_own(system):
     assert system.wait(job)[0]["state"] == "cancelled"
 
 
+def test_only_administrators_drain(system):
+    done = system.as_user(ALICE, "drain", "cpu:0")
+    assert done.returncode == 4 and "only administrators" in done.stderr
+    assert system.as_user(ALICE, "resume", "all").returncode == 4
+    assert {device["state"] for device in system.rpc.call("device.list")["devices"]} == {"free"}
+
+
 def test_jobs_of_root_are_off(system):
     from traind import Error
     with pytest.raises(Error) as refused:
