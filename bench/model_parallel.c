@@ -281,8 +281,12 @@ static void set_up(struct bench *bench)
     for (int d = 0; d < DEVICES; d++) {
         if (bench->cores[d] < 0)
             bench->cores[d] = bench->machine.cores[d];
-        bench->devices[d] =
-            (struct device_config){names[d], &bench->cores[d], 1, 1, bench->machine.memory_bytes};
+        bench->devices[d] = (struct device_config){.name = names[d],
+                                                   .index = d,
+                                                   .cores = &bench->cores[d],
+                                                   .n_cores = 1,
+                                                   .n_threads = 1,
+                                                   .memory_bytes = bench->machine.memory_bytes};
     }
     bench->samples = samples_new(DEVICES * bench->batch, 3 * 128 * 128, 1000);
     if (bench->cut[0] == '\0')

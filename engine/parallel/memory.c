@@ -5,6 +5,18 @@
 
 #include "engine/base/rng.h"
 
+static int refuse(const struct backend *backend, struct device *device, const char *name,
+                  size_t bytes, const char *what, struct err *err)
+{
+    if (backend->free_bytes == NULL)
+        return err_set(err, ERR_NOMEM, "%s has no memory for the %zu bytes of its %s", name, bytes,
+                       what);
+    return err_set(err, ERR_NOMEM,
+                   "%s has no memory for the %zu bytes of its %s: %lld are free; a smaller batch, "
+                   "recomputation or more devices would help",
+                   name, bytes, what, (long long)backend->free_bytes(device));
+}
+
 int memory_alloc(const struct backend *backend, struct device *device, const char *name,
                  size_t bytes, const char *what, struct memory *ret_memory, struct err *err)
 {
@@ -12,8 +24,7 @@ int memory_alloc(const struct backend *backend, struct device *device, const cha
         return 0;
     void *at = backend->alloc(device, bytes);
     if (at == NULL)
-        return err_set(err, ERR_NOMEM, "%s has no memory for the %zu bytes of its %s", name, bytes,
-                       what);
+        return refuse(backend, device, name, bytes, what, err);
     *ret_memory = (struct memory){at, bytes};
     return 0;
 }

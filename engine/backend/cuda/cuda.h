@@ -41,6 +41,7 @@ int cuda_device_open(const struct device_config *config, struct device **ret_dev
 void cuda_device_close(struct device *device);
 void *cuda_alloc(struct device *device, size_t bytes);
 void cuda_free(struct device *device, void *memory, size_t bytes);
+size_t cuda_alloc_bytes(size_t bytes);
 int64_t cuda_free_bytes(struct device *device);
 int cuda_set_step(struct device *device, const struct step *step, struct err *err);
 int cuda_wait(struct device *device, struct err *err);

@@ -125,6 +125,13 @@ void cuda_free(struct device *device, void *memory, size_t bytes)
     cudaFree(memory);
 }
 
+/* The driver maps pages of 2 MiB; what is smaller shares one. */
+size_t cuda_alloc_bytes(size_t bytes)
+{
+    size_t page = bytes >= 1 << 20 ? 2 << 20 : 512;
+    return (bytes + page - 1) / page * page;
+}
+
 int64_t cuda_free_bytes(struct device *device)
 {
     size_t free_bytes, all_bytes;

@@ -6,8 +6,6 @@
 #include "engine/backend/cuda/loss.h"
 #include "engine/backend/cuda/real.cuh"
 
-#include <math_constants.h>
-
 namespace engine
 {
 
@@ -45,7 +43,7 @@ __device__ inline double log_sum_exp(const float *row, int64_t n)
 {
     __shared__ float most[BLOCK];
     __shared__ double sums[BLOCK];
-    float largest = -CUDART_INF_F;
+    float largest = -INFINITY;
     for (int64_t c = threadIdx.x; c < n; c += blockDim.x)
         largest = row[c] > largest ? row[c] : largest;
     largest = block_reduce(largest, most, Largest());
@@ -184,7 +182,7 @@ __global__ void argmax(const float *logits, int64_t classes, int64_t *ret_class)
 {
     __shared__ Candidate room[BLOCK];
     const float *row = logits + (int64_t)blockIdx.x * classes;
-    Candidate best = {-CUDART_INF_F, INT64_MAX};
+    Candidate best = {-INFINITY, INT64_MAX};
     for (int64_t c = threadIdx.x; c < classes; c += blockDim.x)
         best = Better()(best, Candidate{row[c], c});
     best = block_reduce(best, room, Better());

@@ -31,6 +31,7 @@ static const struct backend backend_cuda = {
     .device_close = cuda_device_close,
     .alloc = cuda_alloc,
     .free = cuda_free,
+    .alloc_bytes = cuda_alloc_bytes,
     .free_bytes = cuda_free_bytes,
     .write = cuda_write,
     .read = cuda_read,

@@ -70,6 +70,13 @@ static int preference_init(cublasLtMatmulPreference_t *ret_preference, struct er
     return 0;
 }
 
+static int set_bias(const struct product *product, const void *bias, struct err *err)
+{
+    PRODUCT_TRY(cublasLtMatmulDescSetAttribute(product->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+                                               &bias, sizeof bias));
+    return 0;
+}
+
 static int choose_algorithm(struct product *product, struct err *err)
 {
     cublasLtMatmulPreference_t preference = NULL;
@@ -100,6 +107,8 @@ int product_init(struct product *product, struct device *device, const struct pr
         rc = layout_init(&product->b, &shape->b, shape->k, shape->n, shape->batch, err);
     if (rc == 0)
         rc = layout_init(&product->c, &shape->c, shape->m, shape->n, shape->batch, err);
+    if (rc == 0 && shape->bias) /* a choice wants one that is aligned; any will do */
+        rc = set_bias(product, device->product_workspace, err);
     return rc == 0 ? choose_algorithm(product, err) : rc;
 }
 
@@ -120,9 +129,9 @@ int product_run(const struct product *product, float alpha, const void *a, const
 {
     const struct device *device = product->device;
     const float none = 0;
-    if (bias)
-        PRODUCT_TRY(cublasLtMatmulDescSetAttribute(product->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                                   &bias, sizeof bias));
+    int rc = bias ? set_bias(product, bias, err) : 0;
+    if (rc)
+        return rc;
     PRODUCT_TRY(cublasLtMatmul(device->products, product->desc, &alpha, b, product->b, a,
                                product->a, &none, c, product->c, c, product->c, &product->algorithm,
                                device->product_workspace, PRODUCT_WORKSPACE_BYTES,
