@@ -114,7 +114,8 @@ struct backend {
     void (*free)(struct device *device, void *memory, size_t bytes);
     /* What alloc takes of the device's memory for so many: whole pages. */
     size_t (*alloc_bytes)(size_t bytes);
-    int64_t (*free_bytes)(struct device *device); /* of its memory, that nobody has; NULL: not known */
+    int64_t (*free_bytes)(
+        struct device *device); /* of its memory, that nobody has; NULL: not known */
     /* Between host and device; done on return. */
     int (*write)(struct device *device, void *to, const void *from, size_t bytes, struct err *err);
     int (*read)(struct device *device, void *to, const void *from, size_t bytes, struct err *err);

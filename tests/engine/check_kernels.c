@@ -242,11 +242,11 @@ ALL_ROWS(batch_norm_eval, batch_norm_rows)
 static void check_batch_norm_grad(const struct batch_norm_row *r, bool gradients)
 {
     struct shape channels = SHAPE(r->x.dim[1]);
-    for (int i = 0; i < KERNEL_TEST_ARRIVALS; i++) {
+    for (int i = 0; i < test_backend_n_arrivals; i++) {
         struct kernel_test forward = batch_norm_test(r);
         kernel_test_run(&forward);
         struct kernel_test test = {.op = "batch_norm_grad", .attr = &r->attr};
-        test.arrival_block = kernel_test_blocks[i];
+        test.arrival_block = test_backend_arrivals[i];
         test.in[0] = kernel_test_activation(r->x);
         test.in[1] = kernel_test_activation(r->x);
         if (r->affine)
@@ -302,11 +302,11 @@ static void check_batch_norm_relu_grad(const struct batch_norm_row *r, bool grad
                                        bool residual)
 {
     struct shape channels = SHAPE(r->x.dim[1]);
-    for (int i = 0; i < KERNEL_TEST_ARRIVALS; i++) {
+    for (int i = 0; i < test_backend_n_arrivals; i++) {
         struct kernel_test forward = batch_norm_test(r);
         kernel_test_run(&forward);
         struct kernel_test test = {.op = "batch_norm_relu_grad", .attr = &r->attr};
-        test.arrival_block = kernel_test_blocks[i];
+        test.arrival_block = test_backend_arrivals[i];
         test.in[0] = test.in[1] = kernel_test_activation(r->x);
         if (r->affine)
             test.in[2] = kernel_test_variable(channels, FILL_POSITIVE);

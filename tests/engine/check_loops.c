@@ -62,8 +62,8 @@ static void check_max_pool(const struct pool_row *r, int64_t arrival, const floa
 
 static void max_pool2d_row(int row)
 {
-    for (int i = 0; i < KERNEL_TEST_ARRIVALS; i++)
-        check_max_pool(&pool_rows[row], kernel_test_blocks[i], NULL);
+    for (int i = 0; i < test_backend_n_arrivals; i++)
+        check_max_pool(&pool_rows[row], test_backend_arrivals[i], NULL);
 }
 ALL_ROWS(max_pool2d, pool_rows)
 
@@ -76,8 +76,8 @@ START_TEST(max_pool2d_special)
                                 1, 1,         NAN,       7,         -INFINITY, -INFINITY, //
                                 0, -0.0f,     INFINITY,  1,         -1,        -1,        //
                                 0, -INFINITY, -INFINITY, -INFINITY, -1,        -2};
-    for (int i = 0; i < KERNEL_TEST_ARRIVALS; i++)
-        check_max_pool(&row, kernel_test_blocks[i], x);
+    for (int i = 0; i < test_backend_n_arrivals; i++)
+        check_max_pool(&row, test_backend_arrivals[i], x);
 }
 END_TEST
 

@@ -1,7 +1,6 @@
 /* check_sequences.c: the kernels of sequences of tokens against their references. */
 #include <string.h>
 
-#include "engine/backend/cpu/own.h"
 #include "engine/ops/attr.h"
 #include "tests/engine/kernel_test.h"
 #include "tests/engine/low.h"
@@ -260,30 +259,35 @@ ALL_ROWS(recurrent, recurrent_rows)
 
 /* What indexes memory is refused, with the sample and the value, also where a loader let it pass.
  */
-static void check_refused(const char *op, struct shape a, struct shape b, void *in_a, void *in_b,
+static void check_refused(const char *op, struct tensor a, struct tensor b, struct shape out,
                           const char *says)
 {
-    float y[64] = {0};
-    struct value x = {.shape = a}, w = {.shape = b}, out = {.shape = SHAPE(2, 2)};
-    struct node node = {.n_in = 2, .n_out = 1, .in = {&x, &w}, .out = {&out}};
-    struct own own = {.node = &node};
-    struct step step = {.first_sample = 60};
-    struct kernel_args args = {.in = (void *[]){in_a, in_b}, .out = (void *[]){y}, .step = &step};
-    struct err err = ERR_INIT;
-    ck_assert_int_eq(backend_kernel(&backend_cpu, op)->run(&own, &args, &err), ERR_DATA_INVALID);
-    ck_assert_str_eq(err.message, says);
+    struct kernel_test test = {.op = op, .step = {.first_sample = 60}};
+    test.in[0] = a;
+    test.in[1] = b;
+    test.out[0] = kernel_test_activation(out);
+    kernel_test_refuses(&test, ERR_DATA_INVALID, says);
+    free(a.reference != NULL ? test.in[1].reference : test.in[0].reference);
+}
+
+static struct tensor given(struct shape shape, double *values)
+{
+    return (struct tensor){
+        .shape = shape, .fill = FILL_INDEX, .dtype = DTYPE_I64, .reference = values};
 }
 
 START_TEST(integers_out_of_range)
 {
-    float x[64] = {0};
-    check_refused("embedding", SHAPE(2, 2), SHAPE(4, 2), (int64_t[]){0, 3, 1, 4}, x,
+    struct tensor w = kernel_test_variable(SHAPE(4, 2), FILL_NORMAL);
+    struct tensor x = kernel_test_activation(SHAPE(2, 3, 2));
+    struct shape embedded = SHAPE(2, 2, 2), selected = SHAPE(2, 2);
+    check_refused("embedding", given(SHAPE(2, 2), (double[]){0, 3, 1, 4}), w, embedded,
                   "sample 61 of the epoch has the integer 4, and there are 4 embeddings");
-    check_refused("embedding", SHAPE(2, 2), SHAPE(4, 2), (int64_t[]){0, -1, 1, 1}, x,
+    check_refused("embedding", given(SHAPE(2, 2), (double[]){0, -1, 1, 1}), w, embedded,
                   "sample 60 of the epoch has the integer -1, and there are 4 embeddings");
-    check_refused("select_last", SHAPE(2, 3, 2), SHAPE(2), x, (int64_t[]){3, 0},
+    check_refused("select_last", x, given(SHAPE(2), (double[]){3, 0}), selected,
                   "sample 61 of the epoch has the length 0, and there are 3 steps");
-    check_refused("select_last", SHAPE(2, 3, 2), SHAPE(2), x, (int64_t[]){4, 1},
+    check_refused("select_last", x, given(SHAPE(2), (double[]){4, 1}), selected,
                   "sample 60 of the epoch has the length 4, and there are 3 steps");
 }
 END_TEST

@@ -82,30 +82,10 @@ static void rmsprop_row(int row)
 }
 ALL_ROWS(rmsprop, rmsprop_rows)
 
-/* One run of gradients: the first has `n` - 3 elements, the last 3. */
 static float clip_scale(float *run, int64_t n, double max_norm)
 {
     const struct clip_grad_norm_attr attr = {max_norm};
-    struct op_def op = {.name = "clip_grad_norm"};
-    struct value values[] = {{.shape = SHAPE(n - 3)}, {.shape = SHAPE(3)}, {.shape = SHAPE(1)}};
-    struct node node = {.op = &op, .attr = &attr, .n_in = 2, .n_out = 1};
-    node.in[0] = &values[0], node.in[1] = &values[1], node.out[0] = &values[2];
-    const struct kernel *kernel = backend_kernel(&backend_cpu, "clip_grad_norm");
-    struct arena *arena = arena_new();
-    struct kernel_choice choice;
-    struct err err = ERR_INIT;
-    void *state;
-    float scale = NAN;
-    ck_assert_int_eq(
-        kernel->query(&node, (const struct layout *[NODE_MAX_IN]){NULL}, arena, &choice, &err), 0);
-    ck_assert_int_eq(kernel->create(NULL, &node, &choice, &state, &err), 0);
-    void *in[] = {run, run + n - 3}, *out[] = {&scale};
-    const struct kernel_args args = {.in = in, .out = out, .scratch = malloc(choice.scratch_bytes)};
-    ck_assert_int_eq(kernel->run(state, &args, &err), 0);
-    free(args.scratch);
-    kernel->destroy(state);
-    arena_free(arena);
-    return scale;
+    return kernel_test_of_run("clip_grad_norm", &attr, run, n);
 }
 
 static const int64_t run_sizes[] = {4, 11, 255, 256, 257, 4099, 100003};

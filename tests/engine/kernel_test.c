@@ -5,34 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/backend/cpu/layout.h"
 #include "engine/base/rng.h"
-#include "engine/base/team.h"
 #include "engine/graph/op.h"
 #include "engine/ops/registry.h"
 #include "tests/engine/low.h"
+#include "tests/engine/test_device.h"
 #include "tests/lib/apart.h"
 #include "tests/lib/oom.h"
 #include "tests/ref/ref.h"
-
-static struct device *device;
-static struct arena *arena;
-
-static void open_device(int n_threads)
-{
-    struct err err = ERR_INIT;
-    team_set_size(n_threads);
-    struct device_config config = {.name = "cpu:0", .n_threads = n_threads};
-    ck_assert_int_eq(backend_cpu.device_open(&config, &device, &err), 0);
-    arena = arena_new();
-    ck_assert_ptr_nonnull(arena);
-}
-
-static void close_device(void)
-{
-    arena_free(arena);
-    backend_cpu.device_close(device);
-}
 
 /* A node with its values, and what the failure messages call it. */
 struct bench {
@@ -186,77 +166,41 @@ static double element(const void *memory, enum dtype dtype, int64_t i)
                                  : ((const double *)memory)[i];
 }
 
-static void *new_memory(size_t bytes)
-{
-    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    ck_assert_ptr_nonnull(memory);
-    memset(memory, 0xff, (bytes + 63) / 64 * 64); /* NaN, whatever is not written */
-    return memory;
-}
-
-/* A kernel that lives, with its scratch. */
-struct instance {
-    const struct kernel *kernel;
-    void *state, *scratch;
-};
-
-static struct instance instance_new(const struct kernel *kernel, const struct node *node,
-                                    const struct kernel_choice *choice)
-{
-    struct instance instance = {kernel, NULL, new_memory(choice->scratch_bytes)};
-    struct err err = ERR_INIT;
-    int rc = kernel->create(device, node, choice, &instance.state, &err);
-    ck_assert_msg(rc == 0, "%s", err.message);
-    return instance;
-}
-
-static void instance_run(const struct instance *instance, void *const *in, void *const *out,
-                         const struct step *step)
-{
-    struct err err = ERR_INIT;
-    struct kernel_args args = {.in = in, .out = out, .scratch = instance->scratch, .step = step};
-    ck_assert_msg(instance->kernel->run(instance->state, &args, &err) == 0, "%s", err.message);
-}
-
-static void instance_free(const struct instance *instance)
-{
-    instance->kernel->destroy(instance->state);
-    free(instance->scratch);
-}
-
-/* `memory` in another layout, freshly allocated. */
-static void *reordered(const void *memory, const struct layout *from, const struct layout *to)
+/* `memory`, which holds the tensor, in another layout, freshly allocated. */
+static void *reordered(const struct tensor *tensor, const void *memory, const struct layout *from,
+                       const struct layout *to)
 {
     struct op_def op = {.name = "reorder"};
-    struct value x = {.shape = from->shape, .dtype = from->dtype}, y = x;
+    struct value x = {.shape = tensor->shape, .dtype = tensor->dtype}, y = x;
     struct node node = {.op = &op, .n_in = 1, .n_out = 1, .in = {&x}, .out = {&y}};
     const struct layout *in[NODE_MAX_IN] = {from, to};
     struct kernel_choice choice;
     struct err err = ERR_INIT;
-    const struct kernel *kernel = backend_kernel(&backend_cpu, "reorder");
-    int rc = kernel->query(&node, in, arena, &choice, &err);
+    const struct step step = {0};
+    const struct kernel *kernel = backend_kernel(test_device.backend, "reorder");
+    int rc = kernel->query(&node, in, test_device.arena, &choice, &err);
     ck_assert_msg(rc == 0, "%s", err.message);
     ck_assert_msg(strncmp(choice.impl, "ref", 3) != 0, "reorder: %s", choice.impl);
-    void *result = new_memory(to->bytes);
+    void *result = test_device_host_memory(test_device.backend->layout_bytes(to));
     struct instance instance = instance_new(kernel, &node, &choice);
-    instance_run(&instance, (void *[]){(void *)(uintptr_t)memory}, (void *[]){result}, NULL);
+    instance_run(&instance, (void *[]){(void *)(uintptr_t)memory}, (void *[]){result}, &step);
     instance_free(&instance);
     return result;
 }
 
 static const struct layout *plain(const struct tensor *tensor)
 {
-    return layout_plain(arena, &tensor->shape, tensor->dtype);
+    return test_device.backend->layout_plain(test_device.arena, &tensor->shape, tensor->dtype);
 }
 
 /* The input as the kernel wants it. */
 static void *input_memory(const struct tensor *tensor, const struct layout *wanted)
 {
-    void *memory = new_memory(plain(tensor)->bytes);
+    void *memory = test_device_host_memory(test_device.backend->layout_bytes(plain(tensor)));
     to_memory(tensor->reference, tensor->dtype, shape_count(&tensor->shape), memory);
-    if (layout_equal(plain(tensor), wanted))
+    if (test_device.backend->layout_equal(plain(tensor), wanted))
         return memory;
-    void *result = reordered(memory, plain(tensor), wanted);
+    void *result = reordered(tensor, memory, plain(tensor), wanted);
     free(memory);
     return result;
 }
@@ -265,11 +209,12 @@ static void compare(const struct bench *bench, const char *what, int index,
                     const struct tensor *tensor, double tolerance)
 {
     void *memory = tensor->memory, *plain_memory = NULL;
-    if (!layout_equal(tensor->layout, plain(tensor))) {
-        memory = plain_memory = reordered(tensor->memory, tensor->layout, plain(tensor));
-        void *again = reordered(memory, plain(tensor), tensor->layout);
-        ck_assert_msg(memcmp(again, tensor->memory, tensor->layout->bytes) == 0,
-                      "%s: %s %d: padded channels are not zero", bench->name, what, index);
+    if (!test_device.backend->layout_equal(tensor->layout, plain(tensor))) {
+        memory = plain_memory = reordered(tensor, tensor->memory, tensor->layout, plain(tensor));
+        void *again = reordered(tensor, memory, plain(tensor), tensor->layout);
+        ck_assert_msg(
+            memcmp(again, tensor->memory, test_device.backend->layout_bytes(tensor->layout)) == 0,
+            "%s: %s %d: padded channels are not zero", bench->name, what, index);
         free(again);
     }
     double largest = 0, worst = 0;
@@ -314,12 +259,11 @@ static void arrive(const struct bench *bench, const struct kernel_test *test,
         const struct tensor *tensor = &test->in[k];
         if (tensor->fill == FILL_ABSENT)
             continue;
-        bool blocked = test->arrival_block && tensor->shape.rank == 4 && !tensor->variable &&
-                       layout_data_type(tensor->dtype) != dnnl_data_type_undef;
-        ret[k] = tensor->layout ? tensor->layout
-                 : blocked
-                     ? layout_blocked(arena, &tensor->shape, tensor->dtype, test->arrival_block)
-                     : plain(tensor);
+        bool image = tensor->shape.rank == 4 && !tensor->variable;
+        ret[k] = tensor->layout
+                     ? tensor->layout
+                     : test_backend_arrival(test_device.arena, &tensor->shape, tensor->dtype,
+                                            image ? test->arrival_block : 0);
     }
 }
 
@@ -329,14 +273,14 @@ static void query(const struct bench *bench, const struct kernel *kernel, struct
     const struct layout *arrival[NODE_MAX_IN] = {0};
     arrive(bench, test, arrival);
     struct err err = ERR_INIT;
-    int rc = kernel->query(&bench->node, arrival, arena, ret_choice, &err);
+    int rc = kernel->query(&bench->node, arrival, test_device.arena, ret_choice, &err);
     ck_assert_msg(rc == 0, "%s: %s", bench->name, err.message);
     ck_assert_msg(strncmp(ret_choice->impl, "ref", 3) != 0, "%s: %s", bench->name,
                   ret_choice->impl);
     strcpy(test->impl, ret_choice->impl);
     for (int k = 0; k < bench->node.n_in; k++)
         if (test->in[k].fill != FILL_ABSENT && test->in[k].variable)
-            ck_assert_msg(layout_equal(ret_choice->in[k], plain(&test->in[k])),
+            ck_assert_msg(test_device.backend->layout_equal(ret_choice->in[k], plain(&test->in[k])),
                           "%s: input %d, a variable, is wanted otherwise than plain", bench->name,
                           k);
 }
@@ -352,7 +296,7 @@ static void make_memory(struct kernel_test *test, const struct kernel_choice *ch
     }
     for (int k = 0; k < NODE_MAX_OUT; k++)
         if (test->out[k].fill != FILL_ABSENT)
-            out[k] = new_memory(choice->out[k]->bytes);
+            out[k] = test_device_host_memory(test_device.backend->layout_bytes(choice->out[k]));
 }
 
 static void free_inputs(const struct kernel_test *test, void **in)
@@ -381,7 +325,7 @@ void kernel_test_run(struct kernel_test *test)
     lower_test(test);
     make_node(&bench, test);
     make_reference_inputs(test);
-    const struct kernel *kernel = backend_kernel(&backend_cpu, test->op);
+    const struct kernel *kernel = backend_kernel(test_device.backend, test->op);
     ck_assert_ptr_nonnull(kernel);
     struct kernel_choice choice;
     query(&bench, kernel, test, &choice);
@@ -400,8 +344,9 @@ void kernel_test_run(struct kernel_test *test)
             continue;
         tensor->memory = out[0][k];
         tensor->layout = choice.out[k];
-        ck_assert_msg(memcmp(out[0][k], out[1][k], choice.out[k]->bytes) == 0,
-                      "%s: output %d: two runs differ", bench.name, k);
+        ck_assert_msg(
+            memcmp(out[0][k], out[1][k], test_device.backend->layout_bytes(choice.out[k])) == 0,
+            "%s: output %d: two runs differ", bench.name, k);
         free(out[1][k]);
         settle(&bench, "output", k, tensor, settled);
         if (!tensor->opaque)
@@ -419,6 +364,58 @@ void kernel_test_run(struct kernel_test *test)
     }
     free_inputs(test, in[0]);
     free_inputs(test, in[1]);
+}
+
+void kernel_test_refuses(struct kernel_test *test, int code, const char *says)
+{
+    struct bench bench;
+    struct kernel_choice choice;
+    struct err err = ERR_INIT;
+    void *in[NODE_MAX_IN] = {0}, *out[NODE_MAX_OUT] = {0};
+    make_node(&bench, test);
+    make_reference_inputs(test);
+    const struct kernel *kernel = backend_kernel(test_device.backend, test->op);
+    query(&bench, kernel, test, &choice);
+    struct instance instance = instance_new(kernel, &bench.node, &choice);
+    make_memory(test, &choice, in, out);
+    ck_assert_int_eq(instance_try(&instance, in, out, &test->step, &err), code);
+    ck_assert_str_eq(err.message, says);
+    instance_free(&instance);
+    free_inputs(test, in);
+    for (int k = 0; k < NODE_MAX_OUT; k++)
+        free(out[k]);
+    test_device_close(); /* what it was told stays with it */
+    test_device_open(1);
+}
+
+float kernel_test_of_run(const char *op, const void *attr, float *run, int64_t n)
+{
+    struct op_def def = {.name = op};
+    struct value values[] = {{.shape = SHAPE(n - 3)}, {.shape = SHAPE(3)}, {.shape = SHAPE(1)}};
+    struct node node = {.op = &def, .attr = attr, .n_in = 2, .n_out = 1};
+    node.in[0] = &values[0], node.in[1] = &values[1], node.out[0] = &values[2];
+    const struct kernel *kernel = backend_kernel(test_device.backend, op);
+    const struct layout *arrival[NODE_MAX_IN] = {NULL};
+    const struct step step = {0};
+    struct kernel_choice choice;
+    struct err err = ERR_INIT;
+    float result = NAN;
+    ck_assert_int_eq(kernel->query(&node, arrival, test_device.arena, &choice, &err), 0);
+    struct instance instance = instance_new(kernel, &node, &choice);
+    size_t bytes = (size_t)n * sizeof *run;
+    char *memory = test_device_copy(run, bytes);
+    void *out = test_device_copy(&result, sizeof result);
+    void *scratch = test_device.backend->alloc(test_device.device, choice.scratch_bytes);
+    const struct kernel_args args = {.in = (void *[]){memory, memory + bytes - 3 * sizeof *run},
+                                     .out = &out,
+                                     .scratch = scratch,
+                                     .step = &step};
+    ck_assert_int_eq(test_device_run(&instance, &args, &err), 0);
+    test_device_take(run, memory, bytes);
+    test_device_take(&result, out, sizeof result);
+    test_device.backend->free(test_device.device, scratch, choice.scratch_bytes);
+    instance_free(&instance);
+    return result;
 }
 
 double kernel_test_element(const struct tensor *tensor, int64_t i)
@@ -450,7 +447,7 @@ static int query_and_create(const struct bench *bench, const struct kernel *kern
     int rc = layouts ? kernel->query(&bench->node, arrival, layouts, &choice, err)
                      : err_set(err, ERR_NOMEM, "no arena");
     if (rc == 0)
-        rc = kernel->create(device, &bench->node, &choice, &state, err);
+        rc = kernel->create(test_device.device, &bench->node, &choice, &state, err);
     if (rc == 0)
         kernel->destroy(state);
     arena_free(layouts);
@@ -460,9 +457,11 @@ static int query_and_create(const struct bench *bench, const struct kernel *kern
 void kernel_test_allocations(struct kernel_test *test)
 {
     struct bench bench;
+    if (test_device.backend != &backend_cpu)
+        return; /* a module's allocations are not this program's */
     lower_test(test);
     make_node(&bench, test);
-    const struct kernel *kernel = backend_kernel(&backend_cpu, test->op);
+    const struct kernel *kernel = backend_kernel(test_device.backend, test->op);
     const struct layout *arrival[NODE_MAX_IN] = {0};
     arrive(&bench, test, arrival);
     for (long n = 1;; n++) {
@@ -479,15 +478,13 @@ void kernel_test_allocations(struct kernel_test *test)
     }
 }
 
-const int64_t kernel_test_blocks[KERNEL_TEST_ARRIVALS] = {0, 16, 8};
-
 void kernel_test_arrivals(const struct kernel_test *test)
 {
     if (low_on && !runs_low(test))
         return; /* the program that is not low has it */
-    for (int i = 0; i < KERNEL_TEST_ARRIVALS; i++) {
+    for (int i = 0; i < test_backend_n_arrivals; i++) {
         struct kernel_test one = *test;
-        one.arrival_block = kernel_test_blocks[i];
+        one.arrival_block = test_backend_arrivals[i];
         kernel_test_run(&one);
         kernel_test_done(&one);
     }
@@ -508,31 +505,37 @@ struct tensor kernel_test_mutated(struct shape shape, enum fill fill)
     return (struct tensor){.shape = shape, .fill = fill, .variable = true, .mutated = true};
 }
 
-static void setup_one(void)
+static void setup_first(void)
 {
-    open_device(1);
+    test_device_open(test_backend_teams[0]);
 }
 
-static void setup_two(void)
+static void setup_second(void)
 {
-    open_device(2);
+    test_device_open(test_backend_teams[1]);
+}
+
+static const char *missing(void)
+{
+    const char *why = low_missing();
+    return why == NULL && test_backend(&why) != NULL ? NULL : why;
 }
 
 int kernel_test_main(const char *name, const TTest *const *tests, int n)
 {
-    if (low_missing() != NULL) {
+    if (missing() != NULL) {
         const char *skipped[64];
         ck_assert_int_le(n, ROWS(skipped));
         for (int i = 0; i < n; i++)
             skipped[i] = tests[i]->name;
-        return checks_skip(skipped, (size_t)n, low_missing());
+        return checks_skip(skipped, (size_t)n, missing());
     }
-    void (*const setups[])(void) = {setup_one, setup_two};
+    void (*const setups[])(void) = {setup_first, setup_second};
     const char *const names[] = {"one thread", "two threads"};
     Suite *suite = suite_create(name);
-    for (int s = 0; s < ROWS(setups); s++) {
+    for (int s = 0; s < test_backend_n_teams; s++) {
         TCase *tcase = checks_case(suite, names[s], 120);
-        tcase_add_checked_fixture(tcase, setups[s], close_device);
+        tcase_add_checked_fixture(tcase, setups[s], test_device_close);
         for (int i = 0; i < n; i++)
             tcase_add_test(tcase, tests[i]);
     }

@@ -1,9 +1,12 @@
-/* kernel_test.h: one node run by a CPU kernel as the planner and executor would, and by its
+/* kernel_test.h: one node run by a kernel as the planner and executor would, and by its
  * reference.
  *
  * query with the arrival layouts → reorder what the kernel wants otherwise → create → run twice
  * into memory full of NaN → compare: both runs bit for bit, padded channels still zero, and every
  * result within 1e-5 of the reference in max|a-b| / max|b|.
+ *
+ * What is compared lies on the host; each run is of the device's copies. The backend is that of
+ * test_backend.h.
  *
  * A program that is linked with low_on.c runs the same tables in bf16 (low.h): each op with those
  * operands in BF16 that its row in engine/ops names, within 2e-2. It is skipped on a CPU that has
@@ -13,6 +16,7 @@
 #define TESTS_ENGINE_KERNEL_TEST_H
 
 #include "engine/backend/backend.h"
+#include "tests/engine/test_backend.h"
 #include "tests/lib/checks.h"
 
 enum fill {
@@ -46,7 +50,7 @@ struct kernel_test {
     const void *attr;
     struct tensor in[NODE_MAX_IN], out[NODE_MAX_OUT];
     struct step step;
-    int64_t arrival_block; /* of inputs of rank 4 that are no variables; 0: plain */
+    int64_t arrival_block; /* test_backend_arrival of inputs of rank 4 that are no variables */
     const float *override; /* in[0]'s elements, instead of random ones */
     /* Filled by kernel_test_run. */
     char impl[64];
@@ -63,14 +67,16 @@ void kernel_test_run(struct kernel_test *test);
 double kernel_test_element(const struct tensor *tensor, int64_t i);
 /* Frees what run made. */
 void kernel_test_done(struct kernel_test *test);
-/* Runs and frees once an arrival: plain, blocks of 16 and of 8 channels. */
+/* Runs and frees once an arrival of test_backend.h. */
 void kernel_test_arrivals(const struct kernel_test *test);
+
+/* Runs what must fail with that code and sentence; test->in[i].reference are its inputs. */
+void kernel_test_refuses(struct kernel_test *test, int code, const char *says);
+/* Runs an op of a run of gradients: the first has n - 3 elements, the last 3; its output. */
+float kernel_test_of_run(const char *op, const void *attr, float *run, int64_t n);
 
 /* Fails every allocation of query and create in turn: each must end as ERR_NOMEM. */
 void kernel_test_allocations(struct kernel_test *test);
-
-enum { KERNEL_TEST_ARRIVALS = 3 };
-extern const int64_t kernel_test_blocks[KERNEL_TEST_ARRIVALS];
 
 #define ROWS(table) (int)(sizeof(table) / sizeof((table)[0]))
 
@@ -83,7 +89,7 @@ extern const int64_t kernel_test_blocks[KERNEL_TEST_ARRIVALS];
     }                                                                                              \
     END_TEST
 
-/* All tests, each on a device with a team of one and with a team of two threads. */
+/* All tests, each on a device of each team size of test_backend.h. */
 int kernel_test_main(const char *name, const TTest *const *tests, int n);
 
 #endif

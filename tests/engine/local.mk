@@ -100,6 +100,10 @@ tests_engine_libengine_tests_a_SOURCES = \
 	tests/engine/kernel_test.h \
 	tests/engine/low.h \
 	tests/engine/low_off.c \
+	tests/engine/test_backend.h \
+	tests/engine/test_backend_cpu.c \
+	tests/engine/test_device.c \
+	tests/engine/test_device.h \
 	tests/engine/models.c \
 	tests/engine/models.h \
 	tests/engine/paper.c \
@@ -151,3 +155,32 @@ tests_engine_check_synchronized_kernels_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_engine_check_timetable_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_engine_check_trainer_memory_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_engine_check_updates_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+
+# The tables of kernels once more, on GPUs: those of the machine, or simulated ones.
+if HAVE_CUDA
+CUDA_CHECKS = \
+	tests/engine/check_kernels_cuda \
+	tests/engine/check_layers_cuda \
+	tests/engine/check_loops_cuda \
+	tests/engine/check_losses_cuda \
+	tests/engine/check_sequences_cuda \
+	tests/engine/check_statistics_cuda \
+	tests/engine/check_updates_cuda
+check_PROGRAMS += $(CUDA_CHECKS)
+TESTS += $(CUDA_CHECKS)
+endif
+ON_CUDA = tests/engine/test_backend_cuda.c engine/backend/cuda/layout.c
+tests_engine_check_kernels_cuda_SOURCES = tests/engine/check_kernels.c $(ON_CUDA)
+tests_engine_check_kernels_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_layers_cuda_SOURCES = tests/engine/check_layers.c $(ON_CUDA)
+tests_engine_check_layers_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_loops_cuda_SOURCES = tests/engine/check_loops.c $(ON_CUDA)
+tests_engine_check_loops_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_losses_cuda_SOURCES = tests/engine/check_losses.c $(ON_CUDA)
+tests_engine_check_losses_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_sequences_cuda_SOURCES = tests/engine/check_sequences.c $(ON_CUDA)
+tests_engine_check_sequences_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_statistics_cuda_SOURCES = tests/engine/check_statistics.c $(ON_CUDA)
+tests_engine_check_statistics_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_updates_cuda_SOURCES = tests/engine/check_updates.c $(ON_CUDA)
+tests_engine_check_updates_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)

@@ -2,6 +2,8 @@
 #ifndef ENGINE_BACKEND_CUDA_PHILOX_CUH
 #define ENGINE_BACKEND_CUDA_PHILOX_CUH
 
+#include "engine/backend/cuda/launch.h"
+
 #include <stdint.h>
 
 namespace engine
