@@ -230,14 +230,14 @@ static const struct memory_case {
 } memories[] = {
     {1, 100, NULL, NULL},
     {1, 10, "/train/batch_size",
-     "the job needs 13.0 MiB on cpu:0, 6.9 of them for variables, and there are 10.0"},
+     "the job needs 16.0 MiB on cpu:0, 6.9 of them for variables, and there are 10.0"},
     {1, 4, "/model",
-     "the job needs 13.0 MiB on cpu:0, 6.9 of them for variables, and there are 4.0"},
+     "the job needs 16.0 MiB on cpu:0, 6.9 of them for variables, and there are 4.0"},
     {3, 100, NULL, NULL},
     {3, 25, "/train/batch_size",
-     "the job needs 26.7 MiB on its devices, 20.6 of them for variables, and there are 25.0"},
+     "the job needs 33.6 MiB on its devices, 20.6 of them for variables, and there are 25.0"},
     {3, 10, "/model",
-     "the job needs 26.7 MiB on its devices, 20.6 of them for variables, and there are 10.0"},
+     "the job needs 33.6 MiB on its devices, 20.6 of them for variables, and there are 10.0"},
 };
 
 START_TEST(a_job_that_does_not_fit_is_refused)
