@@ -6,12 +6,15 @@ endif
 
 cuda_sources = \
 	%D%/activation.c \
+	%D%/batch_norm.c \
+	%D%/channels.h \
 	%D%/class_loss.c \
 	%D%/cuda.h \
 	%D%/device.c \
 	%D%/dropout.c \
 	%D%/fold.c \
 	%D%/gradients.c \
+	%D%/image.h \
 	%D%/kernels.def \
 	%D%/launch.h \
 	%D%/launchers.h \
@@ -45,6 +48,7 @@ cuda_shared_sources = \
 	proto/err.c
 # Our own kernels, for nvcc.
 cuda_kernels = \
+	%D%/channels.cu \
 	%D%/convert.cu \
 	%D%/dropout.cu \
 	%D%/elementwise.cu \

@@ -33,6 +33,18 @@ int64_t own_count(const struct layout *layout)
     return (int64_t)(layout->bytes / dtype_size(layout->dtype));
 }
 
+struct image own_image(const struct layout *layout)
+{
+    const struct shape *shape = &layout->shape;
+    return (struct image){
+        .samples = shape->dim[0],
+        .channels = shape->dim[1],
+        .height = shape->rank == 4 ? shape->dim[2] : 1,
+        .width = shape->rank == 4 ? shape->dim[3] : 1,
+        .channels_last = layout->channels_last,
+    };
+}
+
 int own_create(struct device *device, const struct node *node, const struct kernel_choice *choice,
                void **ret_state, struct err *err)
 {

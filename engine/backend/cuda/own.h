@@ -3,6 +3,7 @@
 #define ENGINE_BACKEND_CUDA_OWN_H
 
 #include "engine/backend/cuda/cuda.h"
+#include "engine/backend/cuda/image.h"
 #include "engine/backend/cuda/launchers.h"
 #include "engine/backend/cuda/layout.h"
 
@@ -20,6 +21,9 @@ int64_t own_rows(const struct value *value);
 int64_t own_columns(const struct value *value);
 bool own_is_bf16(const struct layout *layout);
 int64_t own_count(const struct layout *layout); /* elements */
+
+/* [N, C, H, W], or [N, C] as of one pixel. */
+struct image own_image(const struct layout *layout);
 
 int own_create(struct device *device, const struct node *node, const struct kernel_choice *choice,
                void **ret_state, struct err *err);
