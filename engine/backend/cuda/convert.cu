@@ -10,6 +10,24 @@ template <typename From, typename To> __global__ void cast(const From *from, To 
         put(&to[i], widen(from[i]));
 }
 
+template <typename T> __global__ void resize(const T *from, T *to, resize_launch r)
+{
+    int64_t row = r.to[1] * r.inner, n = r.planes * r.to[0] * row;
+    for (int64_t i = thread_index(); i < n; i += n_threads()) {
+        int64_t plane = i / (r.to[0] * row), h = i / row % r.to[0], at = i % row;
+        bool inside = h < r.from[0] && at < r.from[1] * r.inner;
+        int64_t source = (plane * r.from[0] + h) * r.from[1] * r.inner + at;
+        put(&to[i], inside ? widen(from[source]) : 0);
+    }
+}
+
+template <typename T>
+void run_resize(const void *from, void *to, const resize_launch *r, cudaStream_t stream)
+{
+    LAUNCH(resize<T>, blocks_for(r->planes * r->to[0] * r->to[1] * r->inner), BLOCK, 0, stream,
+           (const T *)from, (T *)to, *r);
+}
+
 constexpr int TILE = 32, TILE_ROWS = 8;
 
 /* A tile a block, through shared memory: reads and writes are both of whole lines. */
@@ -66,5 +84,12 @@ cudaError_t launch_transpose(bool bf16, const void *from, void *to, int64_t batc
         run_transpose<engine::bf16>(from, to, batch, rows, columns, stream);
     else
         run_transpose<float>(from, to, batch, rows, columns, stream);
+    return cudaGetLastError();
+}
+
+cudaError_t launch_resize(bool bf16, const void *from, void *to, const struct resize_launch *resize,
+                          cudaStream_t stream)
+{
+    (bf16 ? run_resize<engine::bf16> : run_resize<float>)(from, to, resize, stream);
     return cudaGetLastError();
 }

@@ -53,6 +53,13 @@ cudaError_t launch_dropout(bool bf16, const void *x, void *y, const struct dropo
 
 /* convert.cu */
 cudaError_t launch_cast(bool to_bf16, const void *from, void *to, int64_t n, cudaStream_t stream);
+/* Planes of [height, width, inner] elements to planes of another height and width: what is beyond
+ * is cut off, or zero. */
+struct resize_launch {
+    int64_t planes, inner, from[2], to[2]; /* heights and widths */
+};
+cudaError_t launch_resize(bool bf16, const void *from, void *to, const struct resize_launch *resize,
+                          cudaStream_t stream);
 /* [batch, rows, columns] -> [batch, columns, rows]. */
 cudaError_t launch_transpose(bool bf16, const void *from, void *to, int64_t batch, int64_t rows,
                              int64_t columns, cudaStream_t stream);

@@ -9,6 +9,9 @@ cuda_sources = \
 	%D%/batch_norm.c \
 	%D%/channels.h \
 	%D%/class_loss.c \
+	%D%/conv2d.c \
+	%D%/convolution.c \
+	%D%/convolution.h \
 	%D%/cuda.h \
 	%D%/device.c \
 	%D%/dropout.c \
