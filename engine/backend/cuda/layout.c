@@ -25,12 +25,17 @@ const struct layout *cuda_layout_plain(struct arena *arena, const struct shape *
 }
 
 const struct layout *cuda_layout_private(struct arena *arena, const struct shape *shape,
-                                         size_t bytes)
+                                         size_t size, bool channels_last)
 {
     struct layout *layout = arena_alloc(arena, sizeof *layout);
     if (!layout)
         return NULL;
-    *layout = (struct layout){.shape = *shape, .dtype = DTYPE_U8, .bytes = bytes};
+    *layout = (struct layout){
+        .shape = *shape,
+        .dtype = DTYPE_U8,
+        .bytes = (size_t)shape_count(shape) * size,
+        .channels_last = channels_last && shape->rank == 4,
+    };
     return layout;
 }
 

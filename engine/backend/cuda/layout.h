@@ -23,8 +23,9 @@ const char *cuda_layout_name(const struct layout *layout, char buf[static 64]);
  */
 const struct layout *cuda_layout_image(struct arena *arena, const struct shape *shape,
                                        enum dtype dtype, bool channels_last);
-/* `bytes` without a shape: what a kernel keeps for another. NULL without memory. */
+/* What a kernel keeps for another: `size` bytes an element of such an image. NULL without memory.
+ */
 const struct layout *cuda_layout_private(struct arena *arena, const struct shape *shape,
-                                         size_t bytes);
+                                         size_t size, bool channels_last);
 
 #endif

@@ -29,6 +29,8 @@ cuda_sources = \
 	%D%/own.c \
 	%D%/own.h \
 	%D%/philox.cuh \
+	%D%/pool.c \
+	%D%/pool.h \
 	%D%/probe.c \
 	%D%/product.c \
 	%D%/product.h \
@@ -56,6 +58,7 @@ cuda_kernels = \
 	%D%/dropout.cu \
 	%D%/elementwise.cu \
 	%D%/loss.cu \
+	%D%/pool.cu \
 	%D%/reduce.cu \
 	%D%/step.cu \
 	%D%/update.cu
