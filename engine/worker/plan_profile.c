@@ -60,6 +60,12 @@ json_t *plan_profile_json(const struct setup *setup, const struct profile *profi
                      "floor_seconds", profile->floor, "nodes", nodes);
 }
 
+/* Per second, or a share of the time; 0 of a node that took less than the clock tells. */
+static double rate(double amount, double seconds)
+{
+    return seconds > 0 ? amount / seconds : 0;
+}
+
 static int slower_first(const void *a, const void *b)
 {
     double x = (*(const struct profile_node *const *)a)->seconds;
@@ -80,13 +86,13 @@ void plan_profile_print(const struct profile *profile)
     for (size_t i = 0; i < profile->n_nodes; i++) {
         const struct profile_node *node = sorted[i];
         printf("%-26s %-24s %-12s %10.4f %6.1f%% %9.1f %8.2f %8.2f\n", node->op, node->name,
-               phases[node->phase], node->seconds * 1e3, 100 * node->seconds / profile->seconds,
-               node->flops / node->seconds / 1e9, node->bytes / node->seconds / 1e9,
-               node->floor / node->seconds);
+               phases[node->phase], node->seconds * 1e3,
+               100 * rate(node->seconds, profile->seconds), rate(node->flops, node->seconds) / 1e9,
+               rate(node->bytes, node->seconds) / 1e9, rate(node->floor, node->seconds));
     }
     printf("\n%.4g ms, %.2f of the floor (%.4g GFLOP/s, in BF16 %.4g; %.4g GB/s)\n",
-           profile->seconds * 1e3, profile->floor / profile->seconds, profile->rates.flops / 1e9,
-           profile->low_rates.flops / 1e9, profile->rates.bytes / 1e9);
+           profile->seconds * 1e3, rate(profile->floor, profile->seconds),
+           profile->rates.flops / 1e9, profile->low_rates.flops / 1e9, profile->rates.bytes / 1e9);
     free(sorted);
 }
 
@@ -98,8 +104,9 @@ static json_t *event_json(const struct profile_node *node, double begin)
     return json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:{s:s, s:f, s:f, s:f}}", "name", title,
                      "cat", phases[node->phase], "ph", "X", "ts", begin * 1e6, "dur",
                      node->seconds * 1e6, "pid", 1, "tid", 1, "args", "implementation", node->impl,
-                     "GFLOP/s", node->flops / node->seconds / 1e9, "GB/s",
-                     node->bytes / node->seconds / 1e9, "of floor", node->floor / node->seconds);
+                     "GFLOP/s", rate(node->flops, node->seconds) / 1e9, "GB/s",
+                     rate(node->bytes, node->seconds) / 1e9, "of floor",
+                     rate(node->floor, node->seconds));
 }
 
 static json_t *trace_json(const struct setup *setup, const struct profile *profile)

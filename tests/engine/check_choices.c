@@ -6,6 +6,8 @@
 #include "engine/parallel/choose.h"
 #include "engine/parallel/profile.h"
 #include "engine/train/choices.h"
+#include "engine/worker/plan_profile.h"
+#include "engine/worker/plan_profile.h"
 #include "tests/engine/models.h"
 #include "tests/engine/run_job.h"
 #include "tests/lib/checks.h"
@@ -105,6 +107,24 @@ START_TEST(measures_every_node)
     graph_free(graph);
     profile_free(profile);
     models_free(model);
+}
+END_TEST
+
+/* Of a node that took no time by the clock there is no rate, but a trace. */
+START_TEST(a_node_of_no_time_is_traced)
+{
+    char path[1024];
+    struct profile_node node = {.op = "relu", .impl = "own", .name = "r", .bytes = 8};
+    const struct profile profile = {.nodes = &node, .n_nodes = 1};
+    const struct setup setup = {.devices = {{.name = "cpu:0"}}, .n_devices = 1};
+    struct err err = ERR_INIT;
+    snprintf(path, sizeof path, "%s/trace", checks_scratch());
+    ck_assert_msg(plan_profile_trace(&setup, &profile, path, &err) == 0, "%s", err.message);
+    json_t *trace = json_load_file(path, 0, NULL);
+    const json_t *event = json_array_get(json_object_get(trace, "traceEvents"), 1);
+    const json_t *rate = json_object_get(json_object_get(event, "args"), "GB/s");
+    ck_assert(json_is_real(rate) && json_real_value(rate) == 0);
+    json_decref(trace);
 }
 END_TEST
 
@@ -211,6 +231,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, NULL, checks_scratch_remove);
     tcase_add_loop_test(tcase, measures_every_layer, 0, (int)(sizeof models / sizeof models[0]));
     tcase_add_loop_test(tcase, measures_every_node, 0, (int)(sizeof models / sizeof models[0]));
+    tcase_add_test(tcase, a_node_of_no_time_is_traced);
     tcase_add_test(tcase, a_device_that_fails_is_named);
     tcase_add_test(tcase, a_new_job_measures);
     tcase_add_test(tcase, a_resume_keeps_the_checkpoints);

@@ -124,6 +124,7 @@ LDADD = tests/golden/libgolden.a tests/engine/libengine_tests.a tests/lib/liboom
 
 tests_engine_check_balance_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_engine_check_bf16_SOURCES = tests/engine/check_bf16.c tests/engine/low_on.c
+tests_engine_check_choices_SOURCES = tests/engine/check_choices.c engine/worker/plan_profile.c
 tests_engine_check_compile_oom_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS) \
 	-Wl,--wrap=arena_alloc,--wrap=arena_array,--wrap=arena_grow,--wrap=arena_format
 tests_engine_check_csv_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
