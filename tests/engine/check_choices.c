@@ -7,7 +7,6 @@
 #include "engine/parallel/profile.h"
 #include "engine/train/choices.h"
 #include "engine/worker/plan_profile.h"
-#include "engine/worker/plan_profile.h"
 #include "tests/engine/models.h"
 #include "tests/engine/run_job.h"
 #include "tests/lib/checks.h"
