@@ -43,9 +43,9 @@ START_TEST(batches_of_bf16)
     Buffer a(view_packed(Type::bf16, {2, M, K}), golden("product.a"));
     Buffer b(view_packed(Type::bf16, {2, K, N}), golden("product.b")), c(floats({2, M, N}));
     EXPECT_OK(cublasGemmStridedBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, N, M, K, &one, b.get(),
-                                         CUDA_R_16BF, N, K * N, a.get(), CUDA_R_16BF, K, M * K, &zero,
-                                         c.get(), CUDA_R_32F, N, M * N, 2, CUBLAS_COMPUTE_32F,
-                                         CUBLAS_GEMM_DEFAULT));
+                                         CUDA_R_16BF, N, K * N, a.get(), CUDA_R_16BF, K, M * K,
+                                         &zero, c.get(), CUDA_R_32F, N, M * N, 2,
+                                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
     expect_near(c.read(), golden("product.plain"), "c");
     EXPECT_OK(cublasDestroy(handle));
 }
@@ -65,15 +65,17 @@ START_TEST(cublas_refuses)
            CUBLAS_STATUS_INVALID_VALUE);
     EXPECT(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, nullptr, p, 2, p, 2, &zero, q, 2),
            CUBLAS_STATUS_INVALID_VALUE);
-    EXPECT(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, p, CUDA_R_16BF, 2, p, CUDA_R_32F,
-                        2, &zero, q, CUDA_R_32F, 2, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+    EXPECT(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, p, CUDA_R_16BF, 2, p,
+                        CUDA_R_32F, 2, &zero, q, CUDA_R_32F, 2, CUBLAS_COMPUTE_32F,
+                        CUBLAS_GEMM_DEFAULT),
            CUBLAS_STATUS_NOT_SUPPORTED);
     EXPECT(cublasSetWorkspace(handle, (char *)p + 4, 64), CUBLAS_STATUS_INVALID_VALUE);
     EXPECT_OK(cublasDestroy(handle));
 }
 END_TEST
 
-/* A cuBLASLt product of column-major matrices: op(A) is the row-major golden `a` transposed twice. */
+/* A cuBLASLt product of column-major matrices: op(A) is the row-major golden `a` transposed twice.
+ */
 struct Product {
     cublasLtHandle_t handle;
     cublasLtMatmulDesc_t matmul;
@@ -81,7 +83,8 @@ struct Product {
     cublasLtMatmulPreference_t preference;
 };
 
-static void set(Product *p, cublasLtMatmulDescAttributes_t attribute, const void *value, size_t bytes)
+static void set(Product *p, cublasLtMatmulDescAttributes_t attribute, const void *value,
+                size_t bytes)
 {
     EXPECT_OK(cublasLtMatmulDescSetAttribute(p->matmul, attribute, value, bytes));
 }
@@ -112,8 +115,8 @@ static void close_product(Product *p)
 
 static cublasStatus_t multiply(Product *p, const Buffer &a, const Buffer &b, const Buffer &d)
 {
-    return cublasLtMatmul(p->handle, p->matmul, &one, a.get(), p->a, b.get(), p->b, &zero, d.get(), p->d,
-                          d.get(), p->d, nullptr, nullptr, 0, nullptr);
+    return cublasLtMatmul(p->handle, p->matmul, &one, a.get(), p->a, b.get(), p->b, &zero, d.get(),
+                          p->d, d.get(), p->d, nullptr, nullptr, 0, nullptr);
 }
 
 /* A view of [M, N] as it lies in columns. */
@@ -193,7 +196,8 @@ START_TEST(relu_there_and_back)
     open_product(&p, CUDA_R_32F, CUDA_R_32F);
     Buffer a(floats({M, K}), first(golden("product.a"), M * K));
     Buffer b(floats({K, N}), first(golden("product.b"), K * N)), d(columns(Type::f32));
-    Buffer bits(view_packed(Type::u8, {N, 16})), bias(floats({M}), first(golden("product.bias"), M));
+    Buffer bits(view_packed(Type::u8, {N, 16})),
+        bias(floats({M}), first(golden("product.bias"), M));
     const int64_t ld = 128;
     void *aux_pointer = bits.get(), *bias_pointer = bias.get();
     uint32_t epilogue = CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
@@ -255,8 +259,8 @@ static int heuristic(Product *p, size_t workspace, uint32_t alignment,
         EXPECT_OK(cublasLtMatmulPreferenceSetAttribute(p->preference, attribute, &alignment,
                                                        sizeof alignment));
     int count = 0;
-    EXPECT_OK(cublasLtMatmulAlgoGetHeuristic(p->handle, p->matmul, p->a, p->b, p->d, p->d, p->preference,
-                                             8, results, &count));
+    EXPECT_OK(cublasLtMatmulAlgoGetHeuristic(p->handle, p->matmul, p->a, p->b, p->d, p->d,
+                                             p->preference, 8, results, &count));
     return count;
 }
 
@@ -276,8 +280,8 @@ START_TEST(heuristics_bind)
     heuristic(&p, 1 << 16, 256, results);
     ck_assert_uint_gt(results[0].workspaceSize, 0);
     auto run = [&](const void *from, size_t bytes) {
-        return cublasLtMatmul(p.handle, p.matmul, &one, from, p.a, b.get(), p.b, &zero, d.get(), p.d,
-                              d.get(), p.d, &results[0].algo, workspace.get(), bytes, nullptr);
+        return cublasLtMatmul(p.handle, p.matmul, &one, from, p.a, b.get(), p.b, &zero, d.get(),
+                              p.d, d.get(), p.d, &results[0].algo, workspace.get(), bytes, nullptr);
     };
     EXPECT(run(a.get(), results[0].workspaceSize - 1), CUBLAS_STATUS_INVALID_VALUE);
     EXPECT(run((float *)a.get() + 1, 1 << 16), CUBLAS_STATUS_INVALID_VALUE);
@@ -295,7 +299,8 @@ START_TEST(cublaslt_refuses)
     Buffer b(floats({K, N}), first(golden("product.b"), K * N)), d(columns(Type::f32));
     const int64_t short_ld = K - 1, ld = K;
     const int32_t row = CUBLASLT_ORDER_ROW, column = CUBLASLT_ORDER_COL;
-    EXPECT_OK(cublasLtMatrixLayoutSetAttribute(p.a, CUBLASLT_MATRIX_LAYOUT_LD, &short_ld, sizeof short_ld));
+    EXPECT_OK(cublasLtMatrixLayoutSetAttribute(p.a, CUBLASLT_MATRIX_LAYOUT_LD, &short_ld,
+                                               sizeof short_ld));
     EXPECT(multiply(&p, a, b, d), CUBLAS_STATUS_INVALID_VALUE);
     EXPECT_OK(cublasLtMatrixLayoutSetAttribute(p.a, CUBLASLT_MATRIX_LAYOUT_LD, &ld, sizeof ld));
     uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS; /* without a bias */
@@ -303,9 +308,11 @@ START_TEST(cublaslt_refuses)
     EXPECT(multiply(&p, a, b, d), CUBLAS_STATUS_INVALID_VALUE);
     epilogue = CUBLASLT_EPILOGUE_RELU; /* D in rows */
     set(&p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    EXPECT_OK(cublasLtMatrixLayoutSetAttribute(p.d, CUBLASLT_MATRIX_LAYOUT_ORDER, &row, sizeof row));
+    EXPECT_OK(
+        cublasLtMatrixLayoutSetAttribute(p.d, CUBLASLT_MATRIX_LAYOUT_ORDER, &row, sizeof row));
     EXPECT(multiply(&p, a, b, d), CUBLAS_STATUS_NOT_SUPPORTED);
-    EXPECT_OK(cublasLtMatrixLayoutSetAttribute(p.d, CUBLASLT_MATRIX_LAYOUT_ORDER, &column, sizeof column));
+    EXPECT_OK(cublasLtMatrixLayoutSetAttribute(p.d, CUBLASLT_MATRIX_LAYOUT_ORDER, &column,
+                                               sizeof column));
     epilogue = CUBLASLT_EPILOGUE_GELU_AUX; /* a leading dimension of no multiple of 8 */
     const int64_t odd = M + 1;
     void *pointer = d.get();
@@ -322,7 +329,7 @@ END_TEST
 
 int main()
 {
-    return run_suite("cublas", {sgemm_multiplies, batches_of_bf16, cublas_refuses, epilogues_forward,
-                                gelu_back, relu_there_and_back, bias_gradients_of_inputs,
-                                heuristics_bind, cublaslt_refuses});
+    return run_suite("cublas", {sgemm_multiplies, batches_of_bf16, cublas_refuses,
+                                epilogues_forward, gelu_back, relu_there_and_back,
+                                bias_gradients_of_inputs, heuristics_bind, cublaslt_refuses});
 }

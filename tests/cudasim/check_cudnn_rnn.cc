@@ -1,4 +1,5 @@
-/* check_cudnn_rnn.cc: LSTM, GRU and RNN against PyTorch's: layers, directions, lengths, every gradient; what is refused. */
+/* check_cudnn_rnn.cc: LSTM, GRU and RNN against PyTorch's: layers, directions, lengths, every
+ * gradient; what is refused. */
 #include <algorithm>
 
 #include "tests/cudasim/cudnn_test.hpp"
@@ -20,8 +21,8 @@ struct Case {
 };
 
 static const Case cases[] = {
-    {"lstm", CUDNN_LSTM, 4, 1, 2, {4, 2, 4}},   {"bilstm", CUDNN_LSTM, 4, 2, 2, {5, 3, 1}},
-    {"gru", CUDNN_GRU, 3, 1, 1, {3, 3}},        {"bigru", CUDNN_GRU, 3, 2, 2, {4, 3}},
+    {"lstm", CUDNN_LSTM, 4, 1, 2, {4, 2, 4}},      {"bilstm", CUDNN_LSTM, 4, 2, 2, {5, 3, 1}},
+    {"gru", CUDNN_GRU, 3, 1, 1, {3, 3}},           {"bigru", CUDNN_GRU, 3, 2, 2, {4, 3}},
     {"rnn_tanh", CUDNN_RNN_TANH, 1, 1, 2, {3, 2}}, {"rnn_relu", CUDNN_RNN_RELU, 1, 2, 1, {4, 2}},
 };
 
@@ -38,16 +39,17 @@ struct Network {
     size_t weight_bytes, workspace_bytes, reserve_bytes;
 
     explicit Network(const Case &wanted)
-        : c(wanted), name(wanted.name), steps(*std::max_element(c.lengths.begin(), c.lengths.end())),
+        : c(wanted), name(wanted.name),
+          steps(*std::max_element(c.lengths.begin(), c.lengths.end())),
           batch(int(c.lengths.size())), pseudo(c.layers * c.directions),
           state_view(floats({pseudo, batch, hidden}))
     {
         float fill = 0;
         auto direction = c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL;
-        EXPECT_OK(cudnnSetRNNDescriptor_v8(rnn, CUDNN_RNN_ALGO_STANDARD, c.cell, CUDNN_RNN_DOUBLE_BIAS,
-                                           direction, CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT,
-                                           CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH, inputs, hidden, hidden,
-                                           c.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED));
+        EXPECT_OK(cudnnSetRNNDescriptor_v8(
+            rnn, CUDNN_RNN_ALGO_STANDARD, c.cell, CUDNN_RNN_DOUBLE_BIAS, direction,
+            CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_DEFAULT_MATH, inputs,
+            hidden, hidden, c.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED));
         auto layout = CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED;
         EXPECT_OK(cudnnSetRNNDataDescriptor(x, CUDNN_DATA_FLOAT, layout, steps, batch, inputs,
                                             c.lengths.data(), &fill));
@@ -55,8 +57,8 @@ struct Network {
                                             hidden * c.directions, c.lengths.data(), &fill));
         set_descriptor(states, state_view);
         EXPECT_OK(cudnnGetRNNWeightSpaceSize(handle, rnn, &weight_bytes));
-        EXPECT_OK(cudnnGetRNNTempSpaceSizes(handle, rnn, CUDNN_FWD_MODE_TRAINING, x, &workspace_bytes,
-                                            &reserve_bytes));
+        EXPECT_OK(cudnnGetRNNTempSpaceSizes(handle, rnn, CUDNN_FWD_MODE_TRAINING, x,
+                                            &workspace_bytes, &reserve_bytes));
     }
     View sequence(int vector) const
     {
@@ -90,8 +92,10 @@ static void put_weights(const Network &n, void *space)
 {
     each_weight(n, space, [&](const std::string &part, int gate, void *address, size_t count) {
         const doubles &all = golden(n.name + "." + part);
-        std::vector<float> values(all.begin() + long(count) * gate, all.begin() + long(count) * (gate + 1));
-        EXPECT_OK(cudaMemcpy(address, values.data(), count * sizeof(float), cudaMemcpyHostToDevice));
+        std::vector<float> values(all.begin() + long(count) * gate,
+                                  all.begin() + long(count) * (gate + 1));
+        EXPECT_OK(
+            cudaMemcpy(address, values.data(), count * sizeof(float), cudaMemcpyHostToDevice));
     });
 }
 
@@ -101,7 +105,8 @@ static void expect_weights(const Network &n, void *space)
     each_weight(n, space, [&](const std::string &part, int gate, void *address, size_t count) {
         const doubles &all = golden(n.name + ".d" + part);
         std::vector<float> values(count);
-        EXPECT_OK(cudaMemcpy(values.data(), address, count * sizeof(float), cudaMemcpyDeviceToHost));
+        EXPECT_OK(
+            cudaMemcpy(values.data(), address, count * sizeof(float), cudaMemcpyDeviceToHost));
         expect_near({values.begin(), values.end()},
                     {all.begin() + long(count) * gate, all.begin() + long(count) * (gate + 1)},
                     part.c_str(), 2e-5);
@@ -132,7 +137,8 @@ static void train(const Case &c)
     Buffer y(n.sequence(hidden * c.directions)), dx(n.sequence(inputs));
     Buffer dy(n.sequence(hidden * c.directions), golden(n.name + ".dy"));
     Buffer hx(n.state_view, golden(n.name + ".h")), hy(n.state_view), dhx(n.state_view);
-    Buffer dhy(n.state_view, golden(n.name + ".dhy")), cx(n.state_view, state(".c")), cy(n.state_view);
+    Buffer dhy(n.state_view, golden(n.name + ".dhy")), cx(n.state_view, state(".c")),
+        cy(n.state_view);
     Buffer dcx(n.state_view), dcy(n.state_view, state(".dcy"));
     View whole = floats({int64_t(n.weight_bytes / sizeof(float))});
     Buffer dweights(whole, doubles(n.weight_bytes / sizeof(float), 0.0));
@@ -141,19 +147,19 @@ static void train(const Case &c)
     auto device_lengths = static_cast<const int32_t *>(on_device.get());
     put_weights(n, weights.get());
 
-    EXPECT_OK(cudnnRNNForward(n.handle, n.rnn, CUDNN_FWD_MODE_TRAINING, device_lengths, n.x, x.get(), n.y,
-                              y.get(), n.states, hx.get(), hy.get(), n.states, cx.get(), cy.get(),
-                              n.weight_bytes, weights.get(), n.workspace_bytes, workspace.get(),
-                              n.reserve_bytes, reserve.get()));
+    EXPECT_OK(cudnnRNNForward(n.handle, n.rnn, CUDNN_FWD_MODE_TRAINING, device_lengths, n.x,
+                              x.get(), n.y, y.get(), n.states, hx.get(), hy.get(), n.states,
+                              cx.get(), cy.get(), n.weight_bytes, weights.get(), n.workspace_bytes,
+                              workspace.get(), n.reserve_bytes, reserve.get()));
     expect_near(y.read(), golden(n.name + ".y"), "y");
     expect_near(hy.read(), golden(n.name + ".hy"), "hy");
     if (lstm)
         expect_near(cy.read(), golden(n.name + ".cy"), "cy");
 
-    EXPECT_OK(cudnnRNNBackwardData_v8(n.handle, n.rnn, device_lengths, n.y, y.get(), dy.get(), n.x,
-                                      dx.get(), n.states, hx.get(), dhy.get(), dhx.get(), n.states,
-                                      cx.get(), dcy.get(), dcx.get(), n.weight_bytes, weights.get(),
-                                      n.workspace_bytes, workspace.get(), n.reserve_bytes, reserve.get()));
+    EXPECT_OK(cudnnRNNBackwardData_v8(
+        n.handle, n.rnn, device_lengths, n.y, y.get(), dy.get(), n.x, dx.get(), n.states, hx.get(),
+        dhy.get(), dhx.get(), n.states, cx.get(), dcy.get(), dcx.get(), n.weight_bytes,
+        weights.get(), n.workspace_bytes, workspace.get(), n.reserve_bytes, reserve.get()));
     expect_near(dx.read(), unpadded(n, golden(n.name + ".dx")), "dx", 2e-5);
     expect_near(dhx.read(), golden(n.name + ".dh"), "dhx", 2e-5);
     if (lstm)
@@ -197,22 +203,25 @@ START_TEST(rnn_refuses)
     Buffer y(n.sequence(hidden));
     put_weights(n, weights.get());
     auto run = [&](cudnnRNNDataDescriptor_t y_desc, size_t workspace_bytes, size_t reserve_bytes) {
-        return cudnnRNNForward(n.handle, n.rnn, CUDNN_FWD_MODE_TRAINING, nullptr, n.x, x.get(), y_desc,
-                               y.get(), n.states, nullptr, nullptr, n.states, nullptr, nullptr,
-                               n.weight_bytes, weights.get(), workspace_bytes, workspace.get(),
-                               reserve_bytes, reserve.get());
+        return cudnnRNNForward(n.handle, n.rnn, CUDNN_FWD_MODE_TRAINING, nullptr, n.x, x.get(),
+                               y_desc, y.get(), n.states, nullptr, nullptr, n.states, nullptr,
+                               nullptr, n.weight_bytes, weights.get(), workspace_bytes,
+                               workspace.get(), reserve_bytes, reserve.get());
     };
-    EXPECT(run(n.y, n.workspace_bytes - 1, n.reserve_bytes), CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
-    EXPECT(run(n.y, n.workspace_bytes, n.reserve_bytes - 1), CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
+    EXPECT(run(n.y, n.workspace_bytes - 1, n.reserve_bytes),
+           CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
+    EXPECT(run(n.y, n.workspace_bytes, n.reserve_bytes - 1),
+           CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT);
     EXPECT(run(n.x, n.workspace_bytes, n.reserve_bytes), CUDNN_STATUS_BAD_PARAM);
     EXPECT_OK(run(n.y, n.workspace_bytes, n.reserve_bytes));
     EXPECT(cudnnRNNBackwardWeights_v8(n.handle, n.rnn, CUDNN_WGRAD_MODE_SET, nullptr, n.x, x.get(),
-                                      n.states, nullptr, n.y, y.get(), n.weight_bytes, weights.get(),
-                                      n.workspace_bytes, workspace.get(), n.reserve_bytes, reserve.get()),
+                                      n.states, nullptr, n.y, y.get(), n.weight_bytes,
+                                      weights.get(), n.workspace_bytes, workspace.get(),
+                                      n.reserve_bytes, reserve.get()),
            CUDNN_STATUS_NOT_SUPPORTED);
     const int rising[] = {2, 4, 4};
-    EXPECT(cudnnSetRNNDataDescriptor(n.x, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, 4, 3,
-                                     inputs, rising, nullptr),
+    EXPECT(cudnnSetRNNDataDescriptor(n.x, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED,
+                                     4, 3, inputs, rising, nullptr),
            CUDNN_STATUS_BAD_PARAM);
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* check_nccl.cc: collectives, send and receive over simulated devices: values to the bit, what is refused, what is
- * reported, and that a collective that never completes can be aborted. */
+/* check_nccl.cc: collectives, send and receive over simulated devices: values to the bit, what is
+ * refused, what is reported, and that a collective that never completes can be aborted. */
 #include <memory>
 #include <nccl.h>
 #include <thread>
@@ -113,7 +113,8 @@ START_TEST(all_reduce_adds_in_a_tree)
 {
     for (int n : sizes) {
         Ranks ranks(n);
-        Buffers in(n, floats({count}), [](int r) { return values(r, count); }), out(n, floats({count}));
+        Buffers in(n, floats({count}), [](int r) { return values(r, count); }),
+            out(n, floats({count}));
         doubles wanted;
         for (int64_t i = 0; i < count; i++)
             wanted.push_back(tree_sum(n, i));
@@ -121,7 +122,10 @@ START_TEST(all_reduce_adds_in_a_tree)
             return ncclAllReduce(in.at(r), out.at(r), count, ncclFloat32, ncclSum, comm, stream);
         });
         ranks.group([&](int r, ncclComm_t comm, cudaStream_t stream) { /* in place */
-            return ncclAllReduce(in.at(r), in.at(r), count, ncclFloat32, ncclSum, comm, stream);
+                                                                       return ncclAllReduce(
+                                                                           in.at(r), in.at(r),
+                                                                           count, ncclFloat32,
+                                                                           ncclSum, comm, stream);
         });
         for (int r = 0; r < n; r++) {
             expect_equal(out.read(r), wanted);
@@ -141,7 +145,8 @@ START_TEST(scatter_and_gather)
         for (int64_t i = 0; i < count * n; i++)
             wanted.push_back(tree_sum(n, i));
         ranks.group([&](int r, ncclComm_t comm, cudaStream_t stream) {
-            return ncclReduceScatter(in.at(r), part.at(r), count, ncclFloat32, ncclSum, comm, stream);
+            return ncclReduceScatter(in.at(r), part.at(r), count, ncclFloat32, ncclSum, comm,
+                                     stream);
         });
         ranks.group([&](int r, ncclComm_t comm, cudaStream_t stream) {
             return ncclAllGather(part.at(r), whole.at(r), count, ncclFloat32, comm, stream);
@@ -175,7 +180,8 @@ START_TEST(roots)
 }
 END_TEST
 
-/* Each rank sends to the next and receives from the one before: in one group, else all wait for all. */
+/* Each rank sends to the next and receives from the one before: in one group, else all wait for
+ * all. */
 START_TEST(ring)
 {
     const int n = 3;
@@ -230,8 +236,8 @@ START_TEST(a_thread_a_rank)
             EXPECT_OK(ncclCommInitRank(&comm, n, id, r));
             Buffer buffer(floats({count}), values(r, count));
             for (int step = 0; step < 3; step++)
-                EXPECT_OK(ncclAllReduce(buffer.get(), buffer.get(), count, ncclFloat32, ncclMax, comm,
-                                        stream));
+                EXPECT_OK(ncclAllReduce(buffer.get(), buffer.get(), count, ncclFloat32, ncclMax,
+                                        comm, stream));
             EXPECT_OK(cudaStreamSynchronize(stream));
             found[size_t(r)] = buffer.read();
             EXPECT_OK(ncclCommDestroy(comm));
@@ -253,13 +259,16 @@ START_TEST(nccl_refuses)
     Buffers in(2, floats({count}), [](int r) { return values(r, count); });
     ncclComm_t comm = ranks.comms[0];
     cudaStream_t stream = ranks.streams[0];
-    EXPECT(ncclAllReduce(nullptr, in.at(0), count, ncclFloat32, ncclSum, comm, stream), ncclInvalidArgument);
+    EXPECT(ncclAllReduce(nullptr, in.at(0), count, ncclFloat32, ncclSum, comm, stream),
+           ncclInvalidArgument);
     EXPECT(ncclAllReduce(in.at(0), in.at(0), count, ncclDataType_t(77), ncclSum, comm, stream),
            ncclInvalidArgument);
     EXPECT(ncclAllReduce(in.at(0), in.at(0), count, ncclFloat32, ncclRedOp_t(9), comm, stream),
            ncclInvalidArgument);
-    EXPECT(ncclAllReduce(in.at(1), in.at(0), count, ncclFloat32, ncclSum, comm, stream), ncclInvalidArgument);
-    EXPECT(ncclBroadcast(in.at(0), in.at(0), count, ncclFloat32, 2, comm, stream), ncclInvalidArgument);
+    EXPECT(ncclAllReduce(in.at(1), in.at(0), count, ncclFloat32, ncclSum, comm, stream),
+           ncclInvalidArgument);
+    EXPECT(ncclBroadcast(in.at(0), in.at(0), count, ncclFloat32, 2, comm, stream),
+           ncclInvalidArgument);
     EXPECT(ncclAllReduce(in.at(0), in.at(0), count, ncclFloat32, ncclSum, comm, ranks.streams[1]),
            ncclInvalidUsage);
     EXPECT(ncclAllReduce(in.at(0), in.at(0), count, ncclFloat32, ncclSum, nullptr, stream),
@@ -270,6 +279,6 @@ END_TEST
 
 int main()
 {
-    return run_suite("nccl", {all_reduce_adds_in_a_tree, scatter_and_gather, roots, ring, other_types,
-                              a_thread_a_rank, nccl_refuses});
+    return run_suite("nccl", {all_reduce_adds_in_a_tree, scatter_and_gather, roots, ring,
+                              other_types, a_thread_a_rank, nccl_refuses});
 }

@@ -1,12 +1,12 @@
-/* check_same.cc: what needs no device is asked of the simulated and of the real libraries alike: the same statuses, the
- * same answers. Skipped, aloud, where the real libraries are not there.
+/* check_same.cc: what needs no device is asked of the simulated and of the real libraries alike:
+ * the same statuses, the same answers. Skipped, aloud, where the real libraries are not there.
  *
  * Usage: check_same SIMULATED-FOLDER REAL-FOLDER
  */
-#include <cublasLt.h>
-#include <cudnn.h>
 #include <cstdio>
 #include <cstdlib>
+#include <cublasLt.h>
+#include <cudnn.h>
 #include <dlfcn.h>
 #include <functional>
 #include <string>
@@ -58,8 +58,8 @@ static void tell_tensor(Library *l, cudnnTensorDescriptor_t descriptor)
     cudnnDataType_t type;
     Ints v(8);
     size_t bytes = 0;
-    ASK(cudnnGetTensor4dDescriptor, descriptor, &type, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6],
-        &v[7]);
+    ASK(cudnnGetTensor4dDescriptor, descriptor, &type, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5],
+        &v[6], &v[7]);
     ASK(cudnnGetTensorSizeInBytes, descriptor, &bytes);
     NOTE(int(type));
     NOTE(bytes);
@@ -71,8 +71,8 @@ static void tensors_of_4(Library *l)
     static const struct {
         int format, type, n, c, h, w;
     } rows[] = {
-        {0, 0, 2, 3, 4, 5},      {1, 0, 2, 3, 4, 5}, {1, 9, 2, 3, 4, 5},  {0, 0, 0, 3, 4, 5},
-        {0, 0, 2, -3, 4, 5},     {7, 0, 2, 3, 4, 5}, {0, 77, 2, 3, 4, 5}, {2, 0, 2, 3, 4, 5},
+        {0, 0, 2, 3, 4, 5},         {1, 0, 2, 3, 4, 5}, {1, 9, 2, 3, 4, 5},  {0, 0, 0, 3, 4, 5},
+        {0, 0, 2, -3, 4, 5},        {7, 0, 2, 3, 4, 5}, {0, 77, 2, 3, 4, 5}, {2, 0, 2, 3, 4, 5},
         {0, 0, 70000, 70000, 1, 1}, {0, 4, 1, 1, 1, 1},
     };
     cudnnTensorDescriptor_t t;
@@ -101,7 +101,8 @@ static void tensors_of_any_rank(Library *l)
         cudnnDataType_t type;
         ASK(cudnnSetTensorNdDescriptor, t, CUDNN_DATA_FLOAT, rank, dim.data(), stride.data());
         if (rank > 2) /* the real library's strides of two are of no meaning */
-            ASK(cudnnSetTensorNdDescriptorEx, t, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, rank, dim.data());
+            ASK(cudnnSetTensorNdDescriptorEx, t, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, rank,
+                dim.data());
         ASK(cudnnGetTensorNdDescriptor, t, 8, &type, &found, dims.data(), strides.data());
         NOTE(found);
         note(l, "dims", {dims.begin(), dims.begin() + found});
@@ -142,7 +143,8 @@ static void convolutions(Library *l)
                 ASK(cudnnSetConvolutionGroupCount, v, g);
                 ASK(cudnnGetConvolutionGroupCount, v, &groups);
                 NOTE(groups);
-                if (ASK(cudnnGetConvolution2dForwardOutputDim, v, t, f, &y[0], &y[1], &y[2], &y[3]) == 0)
+                if (ASK(cudnnGetConvolution2dForwardOutputDim, v, t, f, &y[0], &y[1], &y[2],
+                        &y[3]) == 0)
                     note(l, "y", y);
             }
     }
@@ -159,8 +161,8 @@ static void convolutions(Library *l)
 static void windows(Library *l)
 {
     static const int rows[][8] = {
-        {3, 1, 3, 3, 1, 1, 2, 2}, {3, 1, 0, 3, 1, 1, 2, 2}, {3, 1, 3, 3, 3, 1, 2, 2},
-        {3, 1, 3, 3, 1, 1, 0, 2}, {8, 1, 3, 3, 1, 1, 2, 2}, {0, 8, 3, 3, 1, 1, 2, 2},
+        {3, 1, 3, 3, 1, 1, 2, 2}, {3, 1, 0, 3, 1, 1, 2, 2},   {3, 1, 3, 3, 3, 1, 2, 2},
+        {3, 1, 3, 3, 1, 1, 0, 2}, {8, 1, 3, 3, 1, 1, 2, 2},   {0, 8, 3, 3, 1, 1, 2, 2},
         {1, 1, 2, 3, 0, 1, 1, 2}, {2, 0, 20, 20, 0, 0, 1, 1},
     };
     cudnnPoolingDescriptor_t p;
@@ -170,8 +172,8 @@ static void windows(Library *l)
     ASK(cudnnSetTensor4dDescriptor, t, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, 3, 8, 9);
     for (auto &r : rows) {
         Ints y(4);
-        if (ASK(cudnnSetPooling2dDescriptor, p, cudnnPoolingMode_t(r[0]), cudnnNanPropagation_t(r[1]),
-                r[2], r[3], r[4], r[5], r[6], r[7]) != 0)
+        if (ASK(cudnnSetPooling2dDescriptor, p, cudnnPoolingMode_t(r[0]),
+                cudnnNanPropagation_t(r[1]), r[2], r[3], r[4], r[5], r[6], r[7]) != 0)
             continue;
         if (ASK(cudnnGetPooling2dForwardOutputDim, p, t, &y[0], &y[1], &y[2], &y[3]) == 0)
             note(l, "y", y);
@@ -203,36 +205,43 @@ static void operations(Library *l)
 static void recurrent(Library *l)
 {
     static const int rows[][10] = {
-        /* algorithm, cell, bias, data type, compute type, inputs, hidden, projected, layers, flags */
-        {0, 2, 2, 0, 0, 4, 5, 5, 2, 1}, {0, 2, 2, 9, 0, 4, 5, 5, 2, 0}, {0, 2, 2, 9, 9, 4, 5, 5, 2, 0},
-        {0, 2, 2, 0, 1, 4, 5, 5, 2, 0}, {0, 2, 2, 0, 0, 4, 5, 6, 2, 0}, {0, 2, 2, 0, 0, 4, 5, 0, 2, 0},
-        {0, 3, 2, 0, 0, 4, 5, 3, 2, 0}, {0, 3, 2, 0, 0, 0, 5, 5, 2, 0}, {0, 3, 2, 0, 0, 4, 5, 5, 0, 0},
-        {0, 3, 2, 0, 0, 4, 5, 5, 2, 6}, {7, 3, 2, 0, 0, 4, 5, 5, 2, 0}, {0, 9, 2, 0, 0, 4, 5, 5, 2, 0},
-        {0, 3, 9, 0, 0, 4, 5, 5, 2, 0}, {0, 0, 0, 0, 0, 4, 5, 5, 2, 0}, {0, 1, 3, 0, 0, 4, 5, 5, 2, 0},
+        /* algorithm, cell, bias, data type, compute type, inputs, hidden, projected, layers, flags
+         */
+        {0, 2, 2, 0, 0, 4, 5, 5, 2, 1}, {0, 2, 2, 9, 0, 4, 5, 5, 2, 0},
+        {0, 2, 2, 9, 9, 4, 5, 5, 2, 0}, {0, 2, 2, 0, 1, 4, 5, 5, 2, 0},
+        {0, 2, 2, 0, 0, 4, 5, 6, 2, 0}, {0, 2, 2, 0, 0, 4, 5, 0, 2, 0},
+        {0, 3, 2, 0, 0, 4, 5, 3, 2, 0}, {0, 3, 2, 0, 0, 0, 5, 5, 2, 0},
+        {0, 3, 2, 0, 0, 4, 5, 5, 0, 0}, {0, 3, 2, 0, 0, 4, 5, 5, 2, 6},
+        {7, 3, 2, 0, 0, 4, 5, 5, 2, 0}, {0, 9, 2, 0, 0, 4, 5, 5, 2, 0},
+        {0, 3, 9, 0, 0, 4, 5, 5, 2, 0}, {0, 0, 0, 0, 0, 4, 5, 5, 2, 0},
+        {0, 1, 3, 0, 0, 4, 5, 5, 2, 0},
     };
-    static const int falling[] = {3, 2, 1}, rising[] = {1, 2, 3}, long_one[] = {4, 2, 1}, hole[] = {3, 0, 1};
+    static const int falling[] = {3, 2, 1}, rising[] = {1, 2, 3}, long_one[] = {4, 2, 1},
+                     hole[] = {3, 0, 1};
     cudnnRNNDescriptor_t r;
     cudnnRNNDataDescriptor_t x;
     ASK(cudnnCreateRNNDescriptor, &r);
     ASK(cudnnCreateRNNDataDescriptor, &x);
     for (auto &v : rows)
         ASK(cudnnSetRNNDescriptor_v8, r, cudnnRNNAlgo_t(v[0]), cudnnRNNMode_t(v[1]),
-            cudnnRNNBiasMode_t(v[2]), CUDNN_BIDIRECTIONAL, CUDNN_LINEAR_INPUT, cudnnDataType_t(v[3]),
-            cudnnDataType_t(v[4]), CUDNN_DEFAULT_MATH, v[5], v[6], v[7], v[8], nullptr, uint32_t(v[9]));
+            cudnnRNNBiasMode_t(v[2]), CUDNN_BIDIRECTIONAL, CUDNN_LINEAR_INPUT,
+            cudnnDataType_t(v[3]), cudnnDataType_t(v[4]), CUDNN_DEFAULT_MATH, v[5], v[6], v[7],
+            v[8], nullptr, uint32_t(v[9]));
     for (int layout : {0, 1, 2, 9})
         for (const int *lengths : {falling, rising, long_one, hole})
-            ASK(cudnnSetRNNDataDescriptor, x, CUDNN_DATA_FLOAT, cudnnRNNDataLayout_t(layout), 3, 3, 4,
-                lengths, nullptr);
+            ASK(cudnnSetRNNDataDescriptor, x, CUDNN_DATA_FLOAT, cudnnRNNDataLayout_t(layout), 3, 3,
+                4, lengths, nullptr);
     for (int size : {0, 5})
-        ASK(cudnnSetRNNDataDescriptor, x, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED, 3,
-            3, size, falling, nullptr);
-    ASK(cudnnSetRNNDataDescriptor, x, CUDNN_DATA_INT8, CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED, 3, 3, 4,
-        falling, nullptr);
+        ASK(cudnnSetRNNDataDescriptor, x, CUDNN_DATA_FLOAT,
+            CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED, 3, 3, size, falling, nullptr);
+    ASK(cudnnSetRNNDataDescriptor, x, CUDNN_DATA_INT8, CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED,
+        3, 3, 4, falling, nullptr);
     ASK(cudnnDestroyRNNDataDescriptor, x);
     ASK(cudnnDestroyRNNDescriptor, r);
 }
 
-/* Every attribute that the simulation has: its size, its first value, what it is after a wrong size. */
+/* Every attribute that the simulation has: its size, its first value, what it is after a wrong
+ * size. */
 static void attributes(Library *l)
 {
     static const int of_layout[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 99};
@@ -307,7 +316,8 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     for (auto &row : rows) {
-        Library simulated = open_library(argv[1], row.library), real = open_library(argv[2], row.library);
+        Library simulated = open_library(argv[1], row.library),
+                real = open_library(argv[2], row.library);
         if (!simulated.handle) {
             fprintf(stderr, "check_same: %s\n", dlerror());
             return EXIT_FAILURE;

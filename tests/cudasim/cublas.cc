@@ -52,10 +52,10 @@ static cublasStatus_t check_matrix(const char *call, const char *name, const Mat
 {
     int64_t column = plain ? view.dim[1] : view.dim[2];
     REFUSE_IF(matrix.ld < std::max<int64_t>(column, 1), CUBLAS_STATUS_INVALID_VALUE,
-              "%s: a leading dimension of %lld for %s with columns of %lld", call, (long long)matrix.ld,
-              name, (long long)column);
-    REFUSE_IF(!matrix.data || !aligned(matrix.data, type_bytes(view.type)), CUBLAS_STATUS_INVALID_VALUE,
-              "%s: %s at %p", call, name, matrix.data);
+              "%s: a leading dimension of %lld for %s with columns of %lld", call,
+              (long long)matrix.ld, name, (long long)column);
+    REFUSE_IF(!matrix.data || !aligned(matrix.data, type_bytes(view.type)),
+              CUBLAS_STATUS_INVALID_VALUE, "%s: %s at %p", call, name, matrix.data);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -63,7 +63,8 @@ static cublasStatus_t check(cublasHandle_t handle, const Call &c)
 {
     Type a = matrix_type(c.a.type), out = matrix_type(c.c.type);
     bool floats = a == Type::f32 && out == Type::f32, low = a == Type::bf16 && out != Type::none;
-    bool fast = c.compute == CUBLAS_COMPUTE_32F_FAST_TF32 || c.compute == CUBLAS_COMPUTE_32F_FAST_16BF;
+    bool fast =
+        c.compute == CUBLAS_COMPUTE_32F_FAST_TF32 || c.compute == CUBLAS_COMPUTE_32F_FAST_16BF;
     bool plain = c.compute == CUBLAS_COMPUTE_32F || c.compute == CUBLAS_COMPUTE_32F_PEDANTIC;
     REFUSE_IF(!handle, CUBLAS_STATUS_NOT_INITIALIZED, "%s: no handle", c.name);
     REFUSE_IF(handle->device != current_device(), CUBLAS_STATUS_EXECUTION_FAILED,
@@ -74,8 +75,9 @@ static cublasStatus_t check(cublasHandle_t handle, const Call &c)
               CUBLAS_STATUS_INVALID_VALUE, "%s: m %d, n %d, k %d, %d matrices, or no alpha or beta",
               c.name, c.m, c.n, c.k, c.batch);
     REFUSE_IF(c.a.type != c.b.type || !(floats || low) || !(plain || (fast && floats)),
-              CUBLAS_STATUS_NOT_SUPPORTED, "%s: types %d, %d, %d, compute type %d (or not simulated)",
-              c.name, c.a.type, c.b.type, c.c.type, c.compute);
+              CUBLAS_STATUS_NOT_SUPPORTED,
+              "%s: types %d, %d, %d, compute type %d (or not simulated)", c.name, c.a.type,
+              c.b.type, c.c.type, c.compute);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -116,7 +118,8 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
 {
     int count = 0;
     REFUSE_IF(!handle, CUBLAS_STATUS_INVALID_VALUE, "cublasCreate: NULL");
-    REFUSE_IF(cudaGetDeviceCount(&count) != cudaSuccess, CUBLAS_STATUS_NOT_INITIALIZED, "no device");
+    REFUSE_IF(cudaGetDeviceCount(&count) != cudaSuccess, CUBLAS_STATUS_NOT_INITIALIZED,
+              "no device");
     *handle = new cublasContext{};
     (*handle)->device = current_device();
     return CUBLAS_STATUS_SUCCESS;
@@ -194,74 +197,100 @@ cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int *version)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
-                              int m, int n, int k, const float *alpha, const float *a, int lda,
-                              const float *b, int ldb, const float *beta, float *c, int ldc)
+cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t transa,
+                              cublasOperation_t transb, int m, int n, int k, const float *alpha,
+                              const float *a, int lda, const float *b, int ldb, const float *beta,
+                              float *c, int ldc)
 {
-    return multiply(handle, {"cublasSgemm", transa, transb, m, n, k, 1, alpha, beta,
-                             {a, CUDA_R_32F, lda, 0}, {b, CUDA_R_32F, ldb, 0}, {c, CUDA_R_32F, ldc, 0},
+    return multiply(handle, {"cublasSgemm",
+                             transa,
+                             transb,
+                             m,
+                             n,
+                             k,
+                             1,
+                             alpha,
+                             beta,
+                             {a, CUDA_R_32F, lda, 0},
+                             {b, CUDA_R_32F, ldb, 0},
+                             {c, CUDA_R_32F, ldc, 0},
                              CUBLAS_COMPUTE_32F});
 }
 
 cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
                                          cublasOperation_t transb, int m, int n, int k,
-                                         const float *alpha, const float *a, int lda, long long stride_a,
-                                         const float *b, int ldb, long long stride_b, const float *beta,
-                                         float *c, int ldc, long long stride_c, int batch)
+                                         const float *alpha, const float *a, int lda,
+                                         long long stride_a, const float *b, int ldb,
+                                         long long stride_b, const float *beta, float *c, int ldc,
+                                         long long stride_c, int batch)
 {
-    return multiply(handle, {"cublasSgemmStridedBatched", transa, transb, m, n, k, batch, alpha, beta,
-                             {a, CUDA_R_32F, lda, stride_a}, {b, CUDA_R_32F, ldb, stride_b},
-                             {c, CUDA_R_32F, ldc, stride_c}, CUBLAS_COMPUTE_32F});
+    return multiply(handle, {"cublasSgemmStridedBatched",
+                             transa,
+                             transb,
+                             m,
+                             n,
+                             k,
+                             batch,
+                             alpha,
+                             beta,
+                             {a, CUDA_R_32F, lda, stride_a},
+                             {b, CUDA_R_32F, ldb, stride_b},
+                             {c, CUDA_R_32F, ldc, stride_c},
+                             CUBLAS_COMPUTE_32F});
 }
 
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
-                            int m, int n, int k, const void *alpha, const void *a, cudaDataType a_type,
-                            int lda, const void *b, cudaDataType b_type, int ldb, const void *beta,
-                            void *c, cudaDataType c_type, int ldc, cublasComputeType_t compute,
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
+                            cublasOperation_t transb, int m, int n, int k, const void *alpha,
+                            const void *a, cudaDataType a_type, int lda, const void *b,
+                            cudaDataType b_type, int ldb, const void *beta, void *c,
+                            cudaDataType c_type, int ldc, cublasComputeType_t compute,
                             cublasGemmAlgo_t)
 {
-    return multiply(handle, {"cublasGemmEx", transa, transb, m, n, k, 1, alpha, beta,
-                             {a, a_type, lda, 0}, {b, b_type, ldb, 0}, {c, c_type, ldc, 0}, compute});
+    return multiply(handle, {"cublasGemmEx",
+                             transa,
+                             transb,
+                             m,
+                             n,
+                             k,
+                             1,
+                             alpha,
+                             beta,
+                             {a, a_type, lda, 0},
+                             {b, b_type, ldb, 0},
+                             {c, c_type, ldc, 0},
+                             compute});
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
                                           cublasOperation_t transb, int m, int n, int k,
-                                          const void *alpha, const void *a, cudaDataType a_type, int lda,
-                                          long long stride_a, const void *b, cudaDataType b_type,
-                                          int ldb, long long stride_b, const void *beta, void *c,
-                                          cudaDataType c_type, int ldc, long long stride_c, int batch,
+                                          const void *alpha, const void *a, cudaDataType a_type,
+                                          int lda, long long stride_a, const void *b,
+                                          cudaDataType b_type, int ldb, long long stride_b,
+                                          const void *beta, void *c, cudaDataType c_type, int ldc,
+                                          long long stride_c, int batch,
                                           cublasComputeType_t compute, cublasGemmAlgo_t)
 {
-    return multiply(handle, {"cublasGemmStridedBatchedEx", transa, transb, m, n, k, batch, alpha, beta,
-                             {a, a_type, lda, stride_a}, {b, b_type, ldb, stride_b},
-                             {c, c_type, ldc, stride_c}, compute});
+    return multiply(handle, {"cublasGemmStridedBatchedEx",
+                             transa,
+                             transb,
+                             m,
+                             n,
+                             k,
+                             batch,
+                             alpha,
+                             beta,
+                             {a, a_type, lda, stride_a},
+                             {b, b_type, ldb, stride_b},
+                             {c, c_type, ldc, stride_c},
+                             compute});
 }
-
-#define NAME(status)                                                                               \
-    {                                                                                              \
-        status, #status                                                                            \
-    }
-static const struct {
-    cublasStatus_t status;
-    const char *name;
-} names[] = {
-    NAME(CUBLAS_STATUS_SUCCESS),         NAME(CUBLAS_STATUS_NOT_INITIALIZED),
-    NAME(CUBLAS_STATUS_ALLOC_FAILED),    NAME(CUBLAS_STATUS_INVALID_VALUE),
-    NAME(CUBLAS_STATUS_ARCH_MISMATCH),   NAME(CUBLAS_STATUS_MAPPING_ERROR),
-    NAME(CUBLAS_STATUS_EXECUTION_FAILED), NAME(CUBLAS_STATUS_INTERNAL_ERROR),
-    NAME(CUBLAS_STATUS_NOT_SUPPORTED),   NAME(CUBLAS_STATUS_LICENSE_ERROR),
-};
-#undef NAME
 
 const char *cublasGetStatusName(cublasStatus_t status)
 {
-    for (auto &row : names)
-        if (row.status == status)
-            return row.name;
-    return "CUBLAS_STATUS_UNKNOWN";
+    return cublas_status_name(status);
 }
 
 const char *cublasGetStatusString(cublasStatus_t status)
 {
-    return cublasGetStatusName(status);
+    return cublas_status_name(status);
 }

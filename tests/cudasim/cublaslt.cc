@@ -1,7 +1,7 @@
 /* cublaslt.cc: cublasLtMatmul: D = epilogue(alpha * op(A) op(B) + beta * C).
  *
- * Way of a call: `describe` refuses what does not fit and turns layouts into views, `Epilogue` rows say what is added to
- * the product, the closure loads, multiplies, applies and stores.
+ * Way of a call: `describe` refuses what does not fit and turns layouts into views, `Epilogue` rows
+ * say what is added to the product, the closure loads, multiplies, applies and stores.
  */
 #include <algorithm>
 #include <cmath>
@@ -65,7 +65,8 @@ static const Epilogue epilogues[] = {
     {CUBLASLT_EPILOGUE_BGRADB, Activation::none, false, false, BiasUse::summed_b},
 };
 
-/* A product, checked. Views are [batch, rows, cols]; that of aux holds GELU's inputs, or bytes of ReLU's bits. */
+/* A product, checked. Views are [batch, rows, cols]; that of aux holds GELU's inputs, or bytes of
+ * ReLU's bits. */
 struct Product {
     Gemm size;
     int64_t batch;
@@ -78,11 +79,13 @@ static cublasStatus_t check_layout(const char *name, const LtLayout &layout)
     REFUSE_IF(cublas_type(layout.type) == Type::none, CUBLAS_STATUS_NOT_SUPPORTED,
               "%s has type %d (or not simulated)", name, layout.type);
     REFUSE_IF(layout.order != CUBLASLT_ORDER_COL && layout.order != CUBLASLT_ORDER_ROW,
-              CUBLAS_STATUS_NOT_SUPPORTED, "%s has order %d (or not simulated)", name, layout.order);
+              CUBLAS_STATUS_NOT_SUPPORTED, "%s has order %d (or not simulated)", name,
+              layout.order);
     uint64_t line = layout.order == CUBLASLT_ORDER_COL ? layout.rows : layout.cols;
     REFUSE_IF(layout.rows == 0 || layout.cols == 0 || layout.ld < int64_t(line),
-              CUBLAS_STATUS_INVALID_VALUE, "%s is %llu x %llu with a leading dimension of %lld", name,
-              (unsigned long long)layout.rows, (unsigned long long)layout.cols, (long long)layout.ld);
+              CUBLAS_STATUS_INVALID_VALUE, "%s is %llu x %llu with a leading dimension of %lld",
+              name, (unsigned long long)layout.rows, (unsigned long long)layout.cols,
+              (long long)layout.ld);
     REFUSE_IF(layout.batch_count < 1 || layout.batch_mode != CUBLASLT_BATCH_MODE_STRIDED ||
                   layout.plane_offset,
               CUBLAS_STATUS_NOT_SUPPORTED, "%s: batches by pointers or complex planes", name);
@@ -94,19 +97,22 @@ static cublasStatus_t check_types(const LtMatmul &m, const Product &p)
 {
     static const int computes[] = {CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_PEDANTIC,
                                    CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_COMPUTE_32F_FAST_TF32};
-    bool known = std::find(std::begin(computes), std::end(computes), m.compute) != std::end(computes);
+    bool known =
+        std::find(std::begin(computes), std::end(computes), m.compute) != std::end(computes);
     REFUSE_IF(!known || m.scale != CUDA_R_32F, CUBLAS_STATUS_NOT_SUPPORTED,
               "compute type %d with scale type %d (or not simulated)", m.compute, m.scale);
     bool floats = p.a.type == Type::f32 && p.d.type == Type::f32;
     bool low = p.a.type == Type::bf16 && (p.d.type == Type::bf16 || p.d.type == Type::f32);
-    bool fast = m.compute == CUBLAS_COMPUTE_32F_FAST_16BF || m.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    bool fast =
+        m.compute == CUBLAS_COMPUTE_32F_FAST_16BF || m.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
     REFUSE_IF(p.a.type != p.b.type || p.c.type != p.d.type || !(floats || low) || (low && fast),
               CUBLAS_STATUS_NOT_SUPPORTED, "A of %s, B %s, C %s, D %s, compute type %d",
               type_name(p.a.type), type_name(p.b.type), type_name(p.c.type), type_name(p.d.type),
               m.compute);
     REFUSE_IF(m.pointer_mode != CUBLASLT_POINTER_MODE_HOST || m.transc != CUBLAS_OP_N ||
                   m.fill != CUBLAS_FILL_MODE_FULL,
-              CUBLAS_STATUS_NOT_SUPPORTED, "device scalars, a transposed C, a triangle: not simulated");
+              CUBLAS_STATUS_NOT_SUPPORTED,
+              "device scalars, a transposed C, a triangle: not simulated");
     REFUSE_IF(unsigned(m.transa) > CUBLAS_OP_T || unsigned(m.transb) > CUBLAS_OP_T,
               CUBLAS_STATUS_NOT_SUPPORTED, "transposition %d, %d", m.transa, m.transb);
     return CUBLAS_STATUS_SUCCESS;
@@ -136,8 +142,8 @@ static cublasStatus_t describe_aux(const LtMatmul &m, Product *p)
               "multiple of %lld",
               m.aux, (long long)m.aux_ld, (long long)rows, (long long)unit);
     Type type = m.aux_type < 0 ? p->d.type : cublas_type(m.aux_type);
-    REFUSE_IF(!bits && type != p->d.type, CUBLAS_STATUS_NOT_SUPPORTED, "the epilogue's buffer of type %d",
-              m.aux_type);
+    REFUSE_IF(!bits && type != p->d.type, CUBLAS_STATUS_NOT_SUPPORTED,
+              "the epilogue's buffer of type %d", m.aux_type);
     int64_t per = bits ? 8 : 1; /* elements in one of the view's */
     p->aux = view_packed(bits ? Type::u8 : type, {p->batch, (rows + per - 1) / per, p->size.n});
     p->aux.stride[0] = m.aux_batch_stride / per;
@@ -179,7 +185,8 @@ static cublasStatus_t describe(const LtMatmul *m, const LtLayout *const layouts[
     REFUSED(check_sizes(p));
     p.epilogue = std::find_if(std::begin(epilogues), std::end(epilogues),
                               [&](auto &row) { return row.epilogue == m->epilogue; });
-    REFUSE_IF(p.epilogue == std::end(epilogues), CUBLAS_STATUS_NOT_SUPPORTED, "epilogue %u", m->epilogue);
+    REFUSE_IF(p.epilogue == std::end(epilogues), CUBLAS_STATUS_NOT_SUPPORTED, "epilogue %u",
+              m->epilogue);
     REFUSE_IF(p.epilogue != epilogues && layouts[3]->order != CUBLASLT_ORDER_COL,
               CUBLAS_STATUS_NOT_SUPPORTED, "an epilogue needs D in columns");
     if (p.epilogue->aux)
@@ -191,8 +198,8 @@ static cublasStatus_t describe(const LtMatmul *m, const LtLayout *const layouts[
 }
 
 /* ReLU's bits lie eight rows a byte; in the loaded bytes [batch, row / 8, column]. */
-static double relu_bit(const Product &p, int64_t matrix, int64_t row, int64_t column, doubles *bytes,
-                       const double *value)
+static double relu_bit(const Product &p, int64_t matrix, int64_t row, int64_t column,
+                       doubles *bytes, const double *value)
 {
     int64_t lines = (p.size.m + 7) / 8, bit = int64_t(1) << row % 8;
     double &byte = (*bytes)[size_t((matrix * lines + row / 8) * p.size.n + column)];
@@ -201,7 +208,8 @@ static double relu_bit(const Product &p, int64_t matrix, int64_t row, int64_t co
     return int64_t(byte) & bit ? 1 : 0;
 }
 
-/* One element of alpha AB + beta C + bias through the activation, or the gradient back through it. */
+/* One element of alpha AB + beta C + bias through the activation, or the gradient back through it.
+ */
 static double activate(const Product &p, int64_t matrix, int64_t row, int64_t column, double value,
                        doubles *aux)
 {
@@ -320,7 +328,8 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
     int count = 0;
     REFUSE_IF(!handle, CUBLAS_STATUS_INVALID_VALUE, "cublasLtCreate: NULL");
-    REFUSE_IF(cudaGetDeviceCount(&count) != cudaSuccess, CUBLAS_STATUS_NOT_INITIALIZED, "no device");
+    REFUSE_IF(cudaGetDeviceCount(&count) != cudaSuccess, CUBLAS_STATUS_NOT_INITIALIZED,
+              "no device");
     *handle = new cublasLtContext{current_device()};
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -334,6 +343,16 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 size_t cublasLtGetVersion(void)
 {
     return CUBLAS_VERSION;
+}
+
+const char *cublasLtGetStatusName(cublasStatus_t status)
+{
+    return cublas_status_name(status);
+}
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
+{
+    return cublas_status_name(status);
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t matmul,
@@ -366,24 +385,26 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     return *returned ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t matmul, const void *alpha,
-                              const void *a, cublasLtMatrixLayout_t a_layout, const void *b,
-                              cublasLtMatrixLayout_t b_layout, const void *beta, const void *c,
-                              cublasLtMatrixLayout_t c_layout, void *d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t *chosen, void *workspace, size_t bytes,
-                              cudaStream_t stream)
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t matmul,
+                              const void *alpha, const void *a, cublasLtMatrixLayout_t a_layout,
+                              const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,
+                              const void *c, cublasLtMatrixLayout_t c_layout, void *d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *chosen,
+                              void *workspace, size_t bytes, cudaStream_t stream)
 {
-    const LtLayout *const layouts[] = {lt_layout(a_layout), lt_layout(b_layout), lt_layout(c_layout),
-                                       lt_layout(d_layout)};
+    const LtLayout *const layouts[] = {lt_layout(a_layout), lt_layout(b_layout),
+                                       lt_layout(c_layout), lt_layout(d_layout)};
     const void *const data[] = {a, b, c, d};
     REFUSE_IF(!handle, CUBLAS_STATUS_NOT_INITIALIZED, "no handle");
     REFUSE_IF(handle->device != current_device(), CUBLAS_STATUS_EXECUTION_FAILED,
-              "the handle is of device %d, the thread uses device %d", handle->device, current_device());
+              "the handle is of device %d, the thread uses device %d", handle->device,
+              current_device());
     REFUSE_IF(!alpha || !beta, CUBLAS_STATUS_INVALID_VALUE, "no alpha or beta");
     Product product;
     REFUSED(describe(lt_matmul(matmul), layouts, &product));
     const LtMatmul &m = *lt_matmul(matmul);
-    LtAlgo algo = {offers[2].id, offers[2].alignment, bytes}; /* without a choice: all that is given */
+    LtAlgo algo = {offers[2].id, offers[2].alignment,
+                   bytes}; /* without a choice: all that is given */
     if (chosen)
         memcpy(&algo, chosen->data, sizeof algo);
     REFUSE_IF(algo.id == 0, CUBLAS_STATUS_INVALID_VALUE, "the algorithm is from no heuristic");

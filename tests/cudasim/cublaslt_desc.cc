@@ -1,4 +1,5 @@
-/* cublaslt_desc.cc: cuBLASLt's layouts, descriptors and preferences: attributes in tables, read and written by size.
+/* cublaslt_desc.cc: cuBLASLt's layouts, descriptors and preferences: attributes in tables, read and
+ * written by size.
  *
  * As in the real library any value can be set; what makes no sense is refused when it is used.
  */
@@ -15,7 +16,10 @@ struct Attribute {
     size_t offset, bytes;
 };
 
-#define ROW(attribute, type, field) {attribute, offsetof(type, field), sizeof(type::field)}
+#define ROW(attribute, type, field)                                                                \
+    {                                                                                              \
+        attribute, offsetof(type, field), sizeof(type::field)                                      \
+    }
 
 static const Attribute layout_attributes[] = {
     ROW(CUBLASLT_MATRIX_LAYOUT_TYPE, LtLayout, type),
@@ -131,8 +135,12 @@ static LtMatmul matmul_of(cublasComputeType_t compute, cudaDataType_t scale)
 
 static LtPreference preference_of()
 {
-    return {CUBLASLT_SEARCH_BEST_FIT, CUBLASLT_REDUCTION_SCHEME_MASK, 0, ~uint64_t(0),
-            {256, 256, 256, 256}, 0};
+    return {CUBLASLT_SEARCH_BEST_FIT,
+            CUBLASLT_REDUCTION_SCHEME_MASK,
+            0,
+            ~uint64_t(0),
+            {256, 256, 256, 256},
+            0};
 }
 
 Type cublas_type(int data_type)
@@ -178,8 +186,8 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
 }
 
 cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
-                                                cublasLtMatrixLayoutAttribute_t attribute, void *value,
-                                                size_t bytes, size_t *written)
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                void *value, size_t bytes, size_t *written)
 {
     return get(layout, find(layout_attributes, attribute), value, bytes, written);
 }
@@ -216,7 +224,8 @@ cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t matmul,
     return get(matmul, find(matmul_attributes, attribute), value, bytes, written);
 }
 
-cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference, size_t size)
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference,
+                                                     size_t size)
 {
     return fill(preference, size, preference_of());
 }

@@ -18,7 +18,8 @@ struct LtLayout {
 };
 
 struct LtMatmul {
-    int32_t compute, scale, pointer_mode, transa, transb, transc, fill, sm_count, aux_type, bias_type;
+    int32_t compute, scale, pointer_mode, transa, transb, transc, fill, sm_count, aux_type,
+        bias_type;
     uint32_t epilogue;
     int8_t fast_accum;
     const void *bias, *aux;
@@ -33,7 +34,7 @@ struct LtPreference {
 };
 
 struct LtAlgo {
-    int32_t id; /* 0: never filled by a heuristic */
+    int32_t id;         /* 0: never filled by a heuristic */
     uint32_t alignment; /* of A, B, C and D, in bytes */
     uint64_t workspace_bytes;
 };

@@ -1,7 +1,7 @@
 /* cudnn.hpp: what the files of the simulated cuDNN share.
  *
- * Legacy descriptor calls only. Each call refuses what the real library refuses, with its status; why, is what
- * cudnnGetLastErrorString tells.
+ * Legacy descriptor calls only. Each call refuses what the real library refuses, with its status;
+ * why, is what cudnnGetLastErrorString tells.
  */
 #ifndef TESTS_CUDASIM_CUDNN_HPP
 #define TESTS_CUDASIM_CUDNN_HPP
@@ -65,7 +65,8 @@ View cudnn_packed(cudnnTensorFormat_t format, Type type, const std::vector<int64
 bool cudnn_is_nhwc(const View &view);
 std::string cudnn_dims(const View &view);
 
-/* A tensor that a call takes. `data` is checked where it is a pointer to device memory that must be there. */
+/* A tensor that a call takes. `data` is checked where it is a pointer to device memory that must be
+ * there. */
 struct CudnnTensor {
     const char *name;
     const View *view; /* NULL: no descriptor */
@@ -77,7 +78,8 @@ template <typename Descriptor> const View *cudnn_view(Descriptor descriptor)
     return descriptor ? &descriptor->view : nullptr;
 }
 
-/* The handle is one and belongs to the device that the thread uses; each tensor is there, set and aligned. */
+/* The handle is one and belongs to the device that the thread uses; each tensor is there, set and
+ * aligned. */
 cudnnStatus_t cudnn_check(cudnnHandle_t handle, const char *call,
                           std::initializer_list<CudnnTensor> tensors);
 

@@ -36,8 +36,11 @@ static const struct {
     {[](const A &a, double x) { return clamp(a, x, a.coef); },
      [](const A &a, double x, double, double dy) { return x > 0 && x < a.coef ? dy : 0; }},
     {[](const A &a, double x) { return x > 0 ? x : a.coef * std::expm1(x); },
-     [](const A &a, double x, double, double dy) { return x > 0 ? dy : dy * a.coef * std::exp(x); }},
-    {[](const A &, double x) { return x; }, [](const A &, double, double, double dy) { return dy; }},
+     [](const A &a, double x, double, double dy) {
+         return x > 0 ? dy : dy * a.coef * std::exp(x);
+     }},
+    {[](const A &, double x) { return x; },
+     [](const A &, double, double, double dy) { return dy; }},
     {[](const A &a, double x) { return x * sigmoid(a.swish_beta * x); },
      [](const A &a, double x, double, double dy) {
          double s = sigmoid(a.swish_beta * x);
@@ -57,7 +60,8 @@ double activation_backward(const A &activation, double x, double y, double dy)
 }
 
 /* (N, C, H, W) as the distributions of a mode. */
-static Softmax softmax_shape(cudnnSoftmaxAlgorithm_t algo, cudnnSoftmaxMode_t mode, const View &view)
+static Softmax softmax_shape(cudnnSoftmaxAlgorithm_t algo, cudnnSoftmaxMode_t mode,
+                             const View &view)
 {
     int64_t pixels = 1;
     for (int i = 2; i < view.rank; i++)
@@ -100,7 +104,8 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescri
                                      const cudnnTensorDescriptor_t y_desc, void *y)
 {
     static const char call[] = "cudnnActivationForward";
-    REFUSED(cudnn_check(handle, call, {{"x", cudnn_view(x_desc), x}, {"y", cudnn_view(y_desc), y}}));
+    REFUSED(
+        cudnn_check(handle, call, {{"x", cudnn_view(x_desc), x}, {"y", cudnn_view(y_desc), y}}));
     REFUSE_IF(!descriptor || !alpha || !beta, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
               "%s: no descriptor, alpha or beta", call);
     const View vx = x_desc->view, vy = y_desc->view;
@@ -118,7 +123,8 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescri
         for (double &value : values)
             value = activation_forward(activation, value);
         view_store(vy, memory[1], values, factor, old);
-    }), call);
+    }),
+                          call);
 }
 
 cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescriptor_t descriptor,
@@ -139,8 +145,9 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescr
     const View vy = y_desc->view, vdy = dy_desc->view, vx = x_desc->view, vdx = dx_desc->view;
     REFUSE_IF(!view_same_dims(vx, vdx) || !view_same(vy, vdy) || !view_same_dims(vx, vy) ||
                   vx.type != vdx.type,
-              CUDNN_STATUS_BAD_PARAM, "%s: x is %s, dx %s, y %s, dy %s (or strides of y and dy differ)",
-              call, cudnn_dims(vx).c_str(), cudnn_dims(vdx).c_str(), cudnn_dims(vy).c_str(),
+              CUDNN_STATUS_BAD_PARAM,
+              "%s: x is %s, dx %s, y %s, dy %s (or strides of y and dy differ)", call,
+              cudnn_dims(vx).c_str(), cudnn_dims(vdx).c_str(), cudnn_dims(vy).c_str(),
               cudnn_dims(vdy).c_str());
     double factor = cudnn_scalar(vdx, alpha), old = cudnn_scalar(vdx, beta);
     A activation = *descriptor;
@@ -155,7 +162,8 @@ cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescr
         for (size_t i = 0; i < grads.size(); i++)
             grads[i] = activation_backward(activation, in[i], out[i], grads[i]);
         view_store(vdx, memory[3], grads, factor, old);
-    }), call);
+    }),
+                          call);
 }
 
 cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algo,
@@ -164,7 +172,8 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
                                   const void *beta, const cudnnTensorDescriptor_t y_desc, void *y)
 {
     static const char call[] = "cudnnSoftmaxForward";
-    REFUSED(cudnn_check(handle, call, {{"x", cudnn_view(x_desc), x}, {"y", cudnn_view(y_desc), y}}));
+    REFUSED(
+        cudnn_check(handle, call, {{"x", cudnn_view(x_desc), x}, {"y", cudnn_view(y_desc), y}}));
     const View vx = x_desc->view, vy = y_desc->view;
     REFUSE_IF(unsigned(algo) > CUDNN_SOFTMAX_LOG || unsigned(mode) > CUDNN_SOFTMAX_MODE_CHANNEL ||
                   !alpha || !beta,
@@ -178,14 +187,16 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
     launch.out(y, vy, old != 0);
     return cudnn_launched(launch.enqueue([=](Memory memory) {
         view_store(vy, memory[1], softmax_forward(softmax, view_load(vx, memory[0])), factor, old);
-    }), call);
+    }),
+                          call);
 }
 
 cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algo,
                                    cudnnSoftmaxMode_t mode, const void *alpha,
                                    const cudnnTensorDescriptor_t y_desc, const void *y,
                                    const cudnnTensorDescriptor_t dy_desc, const void *dy,
-                                   const void *beta, const cudnnTensorDescriptor_t dx_desc, void *dx)
+                                   const void *beta, const cudnnTensorDescriptor_t dx_desc,
+                                   void *dx)
 {
     static const char call[] = "cudnnSoftmaxBackward";
     REFUSED(cudnn_check(handle, call,
@@ -207,7 +218,9 @@ cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t
     launch.in(dy, vdy);
     launch.out(dx, vdx, old != 0);
     return cudnn_launched(launch.enqueue([=](Memory memory) {
-        doubles grads = softmax_backward(softmax, view_load(vy, memory[0]), view_load(vdy, memory[1]));
+        doubles grads =
+            softmax_backward(softmax, view_load(vy, memory[0]), view_load(vdy, memory[1]));
         view_store(vdx, memory[2], grads, factor, old);
-    }), call);
+    }),
+                          call);
 }

@@ -46,9 +46,11 @@ struct ConvPointers {
     const void *alpha, *beta;
 };
 
-/* The common way of the three directions: checks everything, puts the work on the handle's stream. */
+/* The common way of the three directions: checks everything, puts the work on the handle's stream.
+ */
 cudnnStatus_t conv_launch(cudnnHandle_t handle, const char *call, Direction direction,
-                          const ConvDescriptors &descriptors, int algo, const ConvPointers &pointers);
+                          const ConvDescriptors &descriptors, int algo,
+                          const ConvPointers &pointers);
 
 } // namespace sim
 

@@ -1,8 +1,9 @@
-/* cudnn_conv_algo.cc: which algorithms a convolution has, what each needs, and the calls that ask for it.
+/* cudnn_conv_algo.cc: which algorithms a convolution has, what each needs, and the calls that ask
+ * for it.
  *
- * All compute the same. What differs is what a caller must get right: the workspace, the shapes and layouts an
- * algorithm does not do, and whether it is deterministic. Each table lists the fastest first; ahead of all, backwards,
- * stand those that are not deterministic, as on a real device.
+ * All compute the same. What differs is what a caller must get right: the workspace, the shapes and
+ * layouts an algorithm does not do, and whether it is deterministic. Each table lists the fastest
+ * first; ahead of all, backwards, stand those that are not deterministic, as on a real device.
  */
 #include <algorithm>
 
@@ -26,8 +27,8 @@ static bool winograd(const ConvDescriptors &d)
 {
     const cudnnConvolutionStruct &c = *d.conv;
     const View &w = d.w->view;
-    return planes_f32(d) && w.dim[2] == 3 && w.dim[3] == 3 && c.stride[0] == 1 && c.stride[1] == 1 &&
-           c.dilation[0] == 1 && c.dilation[1] == 1 && c.groups == 1;
+    return planes_f32(d) && w.dim[2] == 3 && w.dim[3] == 3 && c.stride[0] == 1 &&
+           c.stride[1] == 1 && c.dilation[0] == 1 && c.dilation[1] == 1 && c.groups == 1;
 }
 
 static size_t nothing(const Conv &)
@@ -47,7 +48,8 @@ static size_t columns(const Conv &v) /* x, unfolded */
 
 static size_t tiles(const Conv &v)
 {
-    return size_t(16 * v.k * v.c + 16 * (v.k + v.c) * ((v.p + 1) / 2) * ((v.q + 1) / 2)) * sizeof(float);
+    return size_t(16 * v.k * v.c + 16 * (v.k + v.c) * ((v.p + 1) / 2) * ((v.q + 1) / 2)) *
+           sizeof(float);
 }
 
 static const ConvAlgo forward_algos[] = {
@@ -85,13 +87,15 @@ const ConvAlgo *conv_algo_find(Direction direction, const ConvDescriptors &descr
     return row != table.end && row->supports(descriptors) ? row : nullptr;
 }
 
-/* Where a search runs each algorithm, and with how much workspace. Without it a search only guesses. */
+/* Where a search runs each algorithm, and with how much workspace. Without it a search only
+ * guesses. */
 struct Trial {
     cudnnHandle_t handle;
     ConvPointers pointers;
 };
 
-/* Fills the results of the algorithms that do, then those that lack workspace. Perf is one of the API's three types. */
+/* Fills the results of the algorithms that do, then those that lack workspace. Perf is one of the
+ * API's three types. */
 template <typename Perf>
 static cudnnStatus_t list(const char *call, Direction direction, const ConvDescriptors &d,
                           const Trial *trial, int requested, int *returned, Perf *results)
@@ -112,7 +116,8 @@ static cudnnStatus_t list(const char *call, Direction direction, const ConvDescr
         perf.mathType = d.conv->math;
         perf.time = trial ? float(found.size() + 1) : -1;
         if (trial)
-            perf.status = conv_launch(trial->handle, call, direction, d, row->algo, trial->pointers);
+            perf.status =
+                conv_launch(trial->handle, call, direction, d, row->algo, trial->pointers);
         if (perf.status != CUDNN_STATUS_SUCCESS)
             perf.time = -1;
         found.push_back(perf);
@@ -124,7 +129,8 @@ static cudnnStatus_t list(const char *call, Direction direction, const ConvDescr
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Runs every algorithm on the caller's memory, as the real search does: the output and the workspace are lost. */
+/* Runs every algorithm on the caller's memory, as the real search does: the output and the
+ * workspace are lost. */
 template <typename Perf>
 static cudnnStatus_t search(cudnnHandle_t handle, const char *call, Direction direction,
                             const ConvDescriptors &d, ConvPointers pointers, int requested,
@@ -174,13 +180,16 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnnHandle_t, in
 
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(cudnnHandle_t, int *count)
 {
-    return max_count("cudnnGetConvolutionBackwardFilterAlgorithmMaxCount", Direction::filter, count);
+    return max_count("cudnnGetConvolutionBackwardFilterAlgorithmMaxCount", Direction::filter,
+                     count);
 }
 
-cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
-    cudnnHandle_t, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
-    const cudnnConvolutionDescriptor_t conv, const cudnnTensorDescriptor_t y, const int requested,
-    int *returned, cudnnConvolutionFwdAlgoPerf_t *results)
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t x,
+                                                     const cudnnFilterDescriptor_t w,
+                                                     const cudnnConvolutionDescriptor_t conv,
+                                                     const cudnnTensorDescriptor_t y,
+                                                     const int requested, int *returned,
+                                                     cudnnConvolutionFwdAlgoPerf_t *results)
 {
     return list("cudnnGetConvolutionForwardAlgorithm_v7", Direction::forward,
                 {cudnn_view(x), w, conv, cudnn_view(y)}, nullptr, requested, returned, results);
@@ -237,7 +246,8 @@ cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(
                   {x, dw, dy, workspace, bytes, nullptr, nullptr}, requested, returned, results);
 }
 
-cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, const cudnnTensorDescriptor_t x,
+cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t,
+                                                      const cudnnTensorDescriptor_t x,
                                                       const cudnnFilterDescriptor_t w,
                                                       const cudnnConvolutionDescriptor_t conv,
                                                       const cudnnTensorDescriptor_t y,

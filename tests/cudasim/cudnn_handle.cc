@@ -25,12 +25,13 @@ static cudnnStatus_t check_tensor(const char *call, const CudnnTensor &tensor)
 {
     const View *view = tensor.view;
     REFUSE_IF(!view, CUDNN_STATUS_BAD_PARAM, "%s: no descriptor of %s", call, tensor.name);
-    REFUSE_IF(view->rank == 0, CUDNN_STATUS_BAD_PARAM, "%s: the descriptor of %s was never set", call,
+    REFUSE_IF(view->rank == 0, CUDNN_STATUS_BAD_PARAM, "%s: the descriptor of %s was never set",
+              call, tensor.name);
+    REFUSE_IF(!tensor.data, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s: %s is NULL", call,
               tensor.name);
-    REFUSE_IF(!tensor.data, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s: %s is NULL", call, tensor.name);
     REFUSE_IF(!aligned(tensor.data, type_bytes(view->type)),
-              CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "%s: %s is not aligned to its elements", call,
-              tensor.name);
+              CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "%s: %s is not aligned to its elements",
+              call, tensor.name);
     for (int i = 0; i < view->rank; i++)
         REFUSE_IF(view->stride[i] < 0, CUDNN_STATUS_NOT_SUPPORTED_LAYOUT,
                   "%s: %s has a negative stride", call, tensor.name);

@@ -30,18 +30,18 @@ static cudnnStatus_t check(const char *call, const Batch &batch, const void *con
         REFUSE_IF(!factors[i], CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s: no alpha or beta", call);
     REFUSE_IF(unsigned(batch.mode) > CUDNN_BATCHNORM_SPATIAL_PERSISTENT, CUDNN_STATUS_BAD_PARAM,
               "%s: no such mode", call);
-    REFUSE_IF(x.rank != 4 && x.rank != 5, CUDNN_STATUS_NOT_SUPPORTED, "%s: x has %d dimensions", call,
-              x.rank);
-    REFUSE_IF(!view_same_dims(x, *batch.other) || x.type != batch.other->type, CUDNN_STATUS_BAD_PARAM,
-              "%s: x is %s, the other tensor %s", call, cudnn_dims(x).c_str(),
-              cudnn_dims(*batch.other).c_str());
+    REFUSE_IF(x.rank != 4 && x.rank != 5, CUDNN_STATUS_NOT_SUPPORTED, "%s: x has %d dimensions",
+              call, x.rank);
+    REFUSE_IF(!view_same_dims(x, *batch.other) || x.type != batch.other->type,
+              CUDNN_STATUS_BAD_PARAM, "%s: x is %s, the other tensor %s", call,
+              cudnn_dims(x).c_str(), cudnn_dims(*batch.other).c_str());
     Norm norm = norm_of(batch);
     REFUSE_IF(param.dim[0] != 1 || view_count(param) != norm.c || param.dim[1] != x.dim[1] ||
                   param.type != Type::f32,
               CUDNN_STATUS_BAD_PARAM, "%s: scale and bias are %s for x %s", call,
               cudnn_dims(param).c_str(), cudnn_dims(x).c_str());
-    REFUSE_IF(batch.epsilon < CUDNN_BN_MIN_EPSILON, CUDNN_STATUS_BAD_PARAM, "%s: epsilon is %g", call,
-              batch.epsilon);
+    REFUSE_IF(batch.epsilon < CUDNN_BN_MIN_EPSILON, CUDNN_STATUS_BAD_PARAM, "%s: epsilon is %g",
+              call, batch.epsilon);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -66,15 +66,18 @@ cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derived,
 
 cudnnStatus_t cudnnBatchNormalizationForwardTraining(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
-    const cudnnTensorDescriptor_t x_desc, const void *x, const cudnnTensorDescriptor_t y_desc, void *y,
-    const cudnnTensorDescriptor_t param_desc, const void *scale, const void *bias, double momentum,
-    void *running_mean, void *running_variance, double epsilon, void *saved_mean, void *saved_inverse)
+    const cudnnTensorDescriptor_t x_desc, const void *x, const cudnnTensorDescriptor_t y_desc,
+    void *y, const cudnnTensorDescriptor_t param_desc, const void *scale, const void *bias,
+    double momentum, void *running_mean, void *running_variance, double epsilon, void *saved_mean,
+    void *saved_inverse)
 {
     static const char call[] = "cudnnBatchNormalizationForwardTraining";
     const View *views[] = {cudnn_view(x_desc), cudnn_view(y_desc), cudnn_view(param_desc)};
-    REFUSED(cudnn_check(
-        handle, call,
-        {{"x", views[0], x}, {"y", views[1], y}, {"scale", views[2], scale}, {"bias", views[2], bias}}));
+    REFUSED(cudnn_check(handle, call,
+                        {{"x", views[0], x},
+                         {"y", views[1], y},
+                         {"scale", views[2], scale},
+                         {"bias", views[2], bias}}));
     Batch batch = {mode, views[0], views[1], views[2], epsilon};
     const void *const factors[] = {alpha, beta, alpha, beta};
     REFUSED(check(call, batch, factors));
@@ -109,14 +112,15 @@ cudnnStatus_t cudnnBatchNormalizationForwardTraining(
             view_store(vp, memory[6], m.mean);
             view_store(vp, memory[7], inverse);
         }
-    }), call);
+    }),
+                          call);
 }
 
 cudnnStatus_t cudnnBatchNormalizationForwardInference(
     cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
-    const cudnnTensorDescriptor_t x_desc, const void *x, const cudnnTensorDescriptor_t y_desc, void *y,
-    const cudnnTensorDescriptor_t param_desc, const void *scale, const void *bias, const void *mean,
-    const void *variance, double epsilon)
+    const cudnnTensorDescriptor_t x_desc, const void *x, const cudnnTensorDescriptor_t y_desc,
+    void *y, const cudnnTensorDescriptor_t param_desc, const void *scale, const void *bias,
+    const void *mean, const void *variance, double epsilon)
 {
     static const char call[] = "cudnnBatchNormalizationForwardInference";
     const View *views[] = {cudnn_view(x_desc), cudnn_view(y_desc), cudnn_view(param_desc)};
@@ -144,7 +148,8 @@ cudnnStatus_t cudnnBatchNormalizationForwardInference(
                    norm_apply(norm, view_load(vx, memory[0]), view_load(vp, memory[3]), inverse,
                               view_load(vp, memory[1]), view_load(vp, memory[2])),
                    factor, old);
-    }), call);
+    }),
+                          call);
 }
 
 cudnnStatus_t cudnnBatchNormalizationBackward(
@@ -175,7 +180,8 @@ cudnnStatus_t cudnnBatchNormalizationBackward(
               "%s: one of two statistics is NULL", call);
     Norm norm = norm_of(batch);
     double factor = cudnn_scalar(*views[2], alpha_data), old = cudnn_scalar(*views[2], beta_data);
-    double factor_p = cudnn_scalar(*views[3], alpha_param), old_p = cudnn_scalar(*views[3], beta_param);
+    double factor_p = cudnn_scalar(*views[3], alpha_param),
+           old_p = cudnn_scalar(*views[3], beta_param);
     View vx = *views[0], vdy = *views[1], vdx = *views[2], vp = *views[3];
     Launch launch(call, handle->stream);
     launch.in(x, vx);
@@ -198,5 +204,6 @@ cudnnStatus_t cudnnBatchNormalizationBackward(
         view_store(vdx, memory[5], grads.dx, factor, old);
         view_store(vp, memory[6], grads.dscale, factor_p, old_p);
         view_store(vp, memory[7], grads.dbias, factor_p, old_p);
-    }), call);
+    }),
+                          call);
 }

@@ -1,5 +1,5 @@
-/* cudnn_pointwise.cc: what works element by element: sums and products of tensors, copies between layouts, fills,
- * reductions, activations. */
+/* cudnn_pointwise.cc: what works element by element: sums and products of tensors, copies between
+ * layouts, fills, reductions, activations. */
 #include <algorithm>
 #include <cmath>
 
@@ -55,7 +55,8 @@ static cudnnStatus_t launch_binary(const char *call, cudnnHandle_t handle, Binar
         for (size_t i = 0; i < left.size(); i++)
             left[i] = f(factors.a * left[i], factors.b * right[i]);
         view_store(y, memory[2], left, 1, factors.y);
-    }), call);
+    }),
+                          call);
 }
 
 static double op_add(double a, double b)
@@ -106,7 +107,8 @@ static const struct {
     {0, [](double sum, double v) { return std::max(sum, std::fabs(v)); }, keep},
     {0, op_add, [](double sum, double count) { return sum / count; }},
     {0, [](double sum, double v) { return sum + std::fabs(v); }, keep},
-    {0, [](double sum, double v) { return sum + v * v; }, [](double sum, double) { return std::sqrt(sum); }},
+    {0, [](double sum, double v) { return sum + v * v; },
+     [](double sum, double) { return std::sqrt(sum); }},
     {1, [](double sum, double v) { return v == 0 ? sum : sum * v; }, keep},
 };
 static_assert(std::size(reductions) == CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS + 1, "a row an op");
@@ -137,11 +139,13 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void *alpha,
                              const cudnnTensorDescriptor_t c_desc, void *c)
 {
     static const char call[] = "cudnnAddTensor";
-    REFUSED(cudnn_check(handle, call, {{"A", cudnn_view(a_desc), a}, {"C", cudnn_view(c_desc), c}}));
+    REFUSED(
+        cudnn_check(handle, call, {{"A", cudnn_view(a_desc), a}, {"C", cudnn_view(c_desc), c}}));
     const View &va = a_desc->view, &vc = c_desc->view;
     REFUSE_IF(!alpha || !beta, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s: no alpha or beta", call);
-    REFUSE_IF(va.type != vc.type || va.rank != vc.rank || !broadcasts(va, vc), CUDNN_STATUS_BAD_PARAM,
-              "%s: A %s is not added to C %s", call, cudnn_dims(va).c_str(), cudnn_dims(vc).c_str());
+    REFUSE_IF(va.type != vc.type || va.rank != vc.rank || !broadcasts(va, vc),
+              CUDNN_STATUS_BAD_PARAM, "%s: A %s is not added to C %s", call, cudnn_dims(va).c_str(),
+              cudnn_dims(vc).c_str());
     Blend factors = {cudnn_scalar(vc, alpha), 0, cudnn_scalar(vc, beta)};
     return launch_binary(call, handle, op_add, factors, va, a, va, nullptr, vc, c);
 }
@@ -151,7 +155,8 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void *alpha,
                                    const void *beta, const cudnnTensorDescriptor_t y_desc, void *y)
 {
     static const char call[] = "cudnnTransformTensor";
-    REFUSED(cudnn_check(handle, call, {{"x", cudnn_view(x_desc), x}, {"y", cudnn_view(y_desc), y}}));
+    REFUSED(
+        cudnn_check(handle, call, {{"x", cudnn_view(x_desc), x}, {"y", cudnn_view(y_desc), y}}));
     const View &vx = x_desc->view, &vy = y_desc->view;
     REFUSE_IF(!alpha || !beta, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s: no alpha or beta", call);
     REFUSE_IF(!view_same_dims(vx, vy) || vx.type != vy.type, CUDNN_STATUS_BAD_PARAM,
@@ -172,7 +177,8 @@ cudnnStatus_t cudnnScaleTensor(cudnnHandle_t handle, const cudnnTensorDescriptor
     launch.out(y, view, true);
     return cudnn_launched(launch.enqueue([=](Memory memory) {
         view_store(view, memory[0], view_load(view, memory[0]), factor);
-    }), call);
+    }),
+                          call);
 }
 
 cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t y_desc, void *y,
@@ -187,7 +193,8 @@ cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t
     launch.out(y, view);
     return cudnn_launched(launch.enqueue([=](Memory memory) {
         view_store(view, memory[0], doubles(size_t(view_count(view)), number));
-    }), call);
+    }),
+                          call);
 }
 
 cudnnStatus_t cudnnCreateOpTensorDescriptor(cudnnOpTensorDescriptor_t *descriptor)
@@ -219,7 +226,8 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_
                             const void *beta, const cudnnTensorDescriptor_t c_desc, void *c)
 {
     static const char call[] = "cudnnOpTensor";
-    REFUSED(cudnn_check(handle, call, {{"A", cudnn_view(a_desc), a}, {"C", cudnn_view(c_desc), c}}));
+    REFUSED(
+        cudnn_check(handle, call, {{"A", cudnn_view(a_desc), a}, {"C", cudnn_view(c_desc), c}}));
     REFUSE_IF(!op || !alpha1 || !beta, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
               "%s: no descriptor, alpha1 or beta", call);
     const View &va = a_desc->view, &vc = c_desc->view;
@@ -276,14 +284,15 @@ cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t handle,
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t descriptor,
-                                void *, size_t, void *workspace, size_t workspace_bytes,
-                                const void *alpha, const cudnnTensorDescriptor_t a_desc,
-                                const void *a, const void *beta,
-                                const cudnnTensorDescriptor_t c_desc, void *c)
+cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle,
+                                const cudnnReduceTensorDescriptor_t descriptor, void *, size_t,
+                                void *workspace, size_t workspace_bytes, const void *alpha,
+                                const cudnnTensorDescriptor_t a_desc, const void *a,
+                                const void *beta, const cudnnTensorDescriptor_t c_desc, void *c)
 {
     static const char call[] = "cudnnReduceTensor";
-    REFUSED(cudnn_check(handle, call, {{"A", cudnn_view(a_desc), a}, {"C", cudnn_view(c_desc), c}}));
+    REFUSED(
+        cudnn_check(handle, call, {{"A", cudnn_view(a_desc), a}, {"C", cudnn_view(c_desc), c}}));
     REFUSE_IF(!descriptor || !alpha || !beta, CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
               "%s: no descriptor, alpha or beta", call);
     REFUSE_IF(descriptor->indices != CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_STATUS_NOT_SUPPORTED,
@@ -294,8 +303,8 @@ cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle, const cudnnReduceTensorDes
     size_t needed = 0;
     REFUSED(cudnnGetReductionWorkspaceSize(handle, descriptor, a_desc, c_desc, &needed));
     REFUSE_IF(workspace_bytes < needed || (needed && !workspace),
-              CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT, "%s: a workspace of %zu bytes, needs %zu", call,
-              workspace_bytes, needed);
+              CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT, "%s: a workspace of %zu bytes, needs %zu",
+              call, workspace_bytes, needed);
     double factor = cudnn_scalar(vc, alpha), old = cudnn_scalar(vc, beta);
     auto op = descriptor->op;
     Launch launch(call, handle->stream);
@@ -304,5 +313,6 @@ cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle, const cudnnReduceTensorDes
     launch.scratch(workspace, needed);
     return cudnn_launched(launch.enqueue([=](Memory memory) {
         view_store(vc, memory[1], reduce(op, va, vc, view_load(va, memory[0])), factor, old);
-    }), call);
+    }),
+                          call);
 }

@@ -19,8 +19,8 @@ static const PoolMode pool_modes[] = {PoolMode::max, PoolMode::average_with_padd
 static cudnnStatus_t output_dims(const char *call, const cudnnPoolingStruct &p, const View &x,
                                  int64_t dim[4])
 {
-    REFUSE_IF(x.rank != 4, CUDNN_STATUS_NOT_SUPPORTED, "%s: x has %d dimensions; 4 are simulated", call,
-              x.rank);
+    REFUSE_IF(x.rank != 4, CUDNN_STATUS_NOT_SUPPORTED, "%s: x has %d dimensions; 4 are simulated",
+              call, x.rank);
     dim[0] = x.dim[0], dim[1] = x.dim[1];
     for (int i = 0; i < 2; i++) {
         int64_t room = x.dim[2 + i] + 2 * p.pad[i] - p.window[i];
@@ -43,8 +43,15 @@ static cudnnStatus_t describe(const char *call, const cudnnPoolingStruct *p, con
     for (int i = 0; i < 2; i++)
         REFUSE_IF(p->pad[i] < 0 || p->pad[i] >= p->window[i], CUDNN_STATUS_BAD_PARAM,
                   "%s: a padding of %d in a window of %d", call, p->pad[i], p->window[i]);
-    *ret_pool = {pool_modes[p->mode], p->nan == CUDNN_PROPAGATE_NAN, x.dim[0] * x.dim[1], x.dim[2],
-                 x.dim[3], y.dim[2], y.dim[3], {p->window[0], p->window[1]}, {p->pad[0], p->pad[1]},
+    *ret_pool = {pool_modes[p->mode],
+                 p->nan == CUDNN_PROPAGATE_NAN,
+                 x.dim[0] * x.dim[1],
+                 x.dim[2],
+                 x.dim[3],
+                 y.dim[2],
+                 y.dim[3],
+                 {p->window[0], p->window[1]},
+                 {p->pad[0], p->pad[1]},
                  {p->stride[0], p->stride[1]}};
     return CUDNN_STATUS_SUCCESS;
 }
@@ -73,7 +80,8 @@ cudnnStatus_t cudnnSetPoolingNdDescriptor(cudnnPoolingDescriptor_t descriptor,
 {
     REFUSE_IF(!descriptor || !window || !pad || !stride, CUDNN_STATUS_BAD_PARAM,
               "cudnnSetPoolingNdDescriptor: NULL");
-    REFUSE_IF(length != 2, CUDNN_STATUS_NOT_SUPPORTED, "%d spatial dimensions; 2 are simulated", length);
+    REFUSE_IF(length != 2, CUDNN_STATUS_NOT_SUPPORTED, "%d spatial dimensions; 2 are simulated",
+              length);
     REFUSE_IF(unsigned(mode) >= std::size(pool_modes) || unsigned(nan) > CUDNN_PROPAGATE_NAN,
               CUDNN_STATUS_BAD_PARAM, "no such mode");
     for (int i = 0; i < 2; i++)
@@ -88,13 +96,14 @@ cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t descriptor,
                                           int window_h, int window_w, int pad_h, int pad_w,
                                           int stride_h, int stride_w)
 {
-    const int window[] = {window_h, window_w}, pad[] = {pad_h, pad_w}, stride[] = {stride_h, stride_w};
+    const int window[] = {window_h, window_w}, pad[] = {pad_h, pad_w},
+              stride[] = {stride_h, stride_w};
     return cudnnSetPoolingNdDescriptor(descriptor, mode, nan, 2, window, pad, stride);
 }
 
 cudnnStatus_t cudnnGetPooling2dForwardOutputDim(const cudnnPoolingDescriptor_t descriptor,
-                                                const cudnnTensorDescriptor_t x_desc, int *n, int *c,
-                                                int *h, int *w)
+                                                const cudnnTensorDescriptor_t x_desc, int *n,
+                                                int *c, int *h, int *w)
 {
     static const char call[] = "cudnnGetPooling2dForwardOutputDim";
     REFUSE_IF(!descriptor || !x_desc, CUDNN_STATUS_BAD_PARAM, "%s: NULL", call);
@@ -110,7 +119,8 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
                                   const cudnnTensorDescriptor_t y_desc, void *y)
 {
     static const char call[] = "cudnnPoolingForward";
-    REFUSED(cudnn_check(handle, call, {{"x", cudnn_view(x_desc), x}, {"y", cudnn_view(y_desc), y}}));
+    REFUSED(
+        cudnn_check(handle, call, {{"x", cudnn_view(x_desc), x}, {"y", cudnn_view(y_desc), y}}));
     const View vx = x_desc->view, vy = y_desc->view;
     Pool pool;
     REFUSED(describe(call, descriptor, vx, vy, &pool));
@@ -121,14 +131,16 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
     launch.out(y, vy, old != 0);
     return cudnn_launched(launch.enqueue([=](Memory memory) {
         view_store(vy, memory[1], pool_forward(pool, view_load(vx, memory[0])), factor, old);
-    }), call);
+    }),
+                          call);
 }
 
 cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t descriptor,
                                    const void *alpha, const cudnnTensorDescriptor_t y_desc,
                                    const void *y, const cudnnTensorDescriptor_t dy_desc,
-                                   const void *dy, const cudnnTensorDescriptor_t x_desc, const void *x,
-                                   const void *beta, const cudnnTensorDescriptor_t dx_desc, void *dx)
+                                   const void *dy, const cudnnTensorDescriptor_t x_desc,
+                                   const void *x, const void *beta,
+                                   const cudnnTensorDescriptor_t dx_desc, void *dx)
 {
     static const char call[] = "cudnnPoolingBackward";
     REFUSED(cudnn_check(handle, call,
@@ -156,5 +168,6 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
         if (!settled)
             unsettle(&grads);
         view_store(vdx, memory[3], grads, factor, old);
-    }), call);
+    }),
+                          call);
 }

@@ -1,4 +1,5 @@
-/* cudnn_rnn.cc: descriptors of recurrent networks and of their sequences, sizes, and where weights lie. */
+/* cudnn_rnn.cc: descriptors of recurrent networks and of their sequences, sizes, and where weights
+ * lie. */
 #include <algorithm>
 
 #include "tests/cudasim/cudnn_rnn.hpp"
@@ -78,7 +79,8 @@ size_t rnn_trace_bytes(const Rnn &rnn, const RnnData &x)
 
 size_t rnn_reserve_bytes(const Rnn &rnn, const RnnData &x)
 {
-    size_t grads = size_t(rnn_pseudo_layers(rnn) * rnn_reserve(rnn, x).grads_count()) * sizeof(float);
+    size_t grads =
+        size_t(rnn_pseudo_layers(rnn) * rnn_reserve(rnn, x).grads_count()) * sizeof(float);
     return rnn_trace_bytes(rnn, x) + grads;
 }
 
@@ -139,7 +141,8 @@ void rnn_data_store(const RnnData &data, void *memory, const doubles &values)
                 continue;
             for (int64_t k = 0; k < data.vector; k++)
                 number_store(data.type, memory, rnn_data_offset(data, t, b) + k,
-                             valid ? values[size_t((t * data.batch + b) * data.vector + k)] : data.fill);
+                             valid ? values[size_t((t * data.batch + b) * data.vector + k)]
+                                   : data.fill);
         }
 }
 
@@ -149,8 +152,9 @@ static bool floating(Type type)
 }
 
 /* [1, rows, cols], or nothing. */
-static cudnnStatus_t tell_part(cudnnTensorDescriptor_t descriptor, void **address, const void *space,
-                               Type type, int64_t offset, int64_t rows, int64_t cols)
+static cudnnStatus_t tell_part(cudnnTensorDescriptor_t descriptor, void **address,
+                               const void *space, Type type, int64_t offset, int64_t rows,
+                               int64_t cols)
 {
     *descriptor = {};
     *address = nullptr;
@@ -205,25 +209,30 @@ cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t descriptor)
 cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t descriptor, cudnnRNNAlgo_t algo,
                                        cudnnRNNMode_t cell, cudnnRNNBiasMode_t bias,
                                        cudnnDirectionMode_t direction, cudnnRNNInputMode_t input,
-                                       cudnnDataType_t type, cudnnDataType_t compute, cudnnMathType_t math,
-                                       int32_t inputs, int32_t hidden, int32_t projection, int32_t layers,
-                                       cudnnDropoutDescriptor_t, uint32_t flags)
+                                       cudnnDataType_t type, cudnnDataType_t compute,
+                                       cudnnMathType_t math, int32_t inputs, int32_t hidden,
+                                       int32_t projection, int32_t layers, cudnnDropoutDescriptor_t,
+                                       uint32_t flags)
 {
     REFUSE_IF(!descriptor, CUDNN_STATUS_BAD_PARAM, "no RNN descriptor");
     REFUSE_IF(unsigned(algo) >= CUDNN_RNN_ALGO_COUNT || unsigned(cell) > CUDNN_GRU ||
-                  unsigned(bias) > CUDNN_RNN_SINGLE_REC_BIAS || unsigned(direction) > CUDNN_BIDIRECTIONAL ||
-                  unsigned(input) > CUDNN_SKIP_INPUT || unsigned(math) > CUDNN_FMA_MATH ||
-                  (flags & ~CUDNN_RNN_PADDED_IO_ENABLED),
-              CUDNN_STATUS_BAD_PARAM, "no such algorithm, cell, bias mode, direction, input mode or flag");
+                  unsigned(bias) > CUDNN_RNN_SINGLE_REC_BIAS ||
+                  unsigned(direction) > CUDNN_BIDIRECTIONAL || unsigned(input) > CUDNN_SKIP_INPUT ||
+                  unsigned(math) > CUDNN_FMA_MATH || (flags & ~CUDNN_RNN_PADDED_IO_ENABLED),
+              CUDNN_STATUS_BAD_PARAM,
+              "no such algorithm, cell, bias mode, direction, input mode or flag");
     REFUSE_IF(inputs < 1 || hidden < 1 || layers < 1 || projection < 1, CUDNN_STATUS_BAD_PARAM,
               "%d inputs, %d hidden, %d projected, %d layers", inputs, hidden, projection, layers);
-    REFUSE_IF(algo != CUDNN_RNN_ALGO_STANDARD || input != CUDNN_LINEAR_INPUT || projection != hidden,
-              CUDNN_STATUS_NOT_SUPPORTED,
-              "a persistent algorithm, skipped input or projection: not simulated (or not supported)");
-    REFUSE_IF(!floating(cudnn_type(type)) || compute != CUDNN_DATA_FLOAT, CUDNN_STATUS_NOT_SUPPORTED,
-              "data type %d with compute type %d (or not simulated)", type, compute);
-    *descriptor = {cell, bias, direction == CUDNN_BIDIRECTIONAL, flags != 0, cudnn_type(type),
-                   inputs, hidden, layers};
+    REFUSE_IF(
+        algo != CUDNN_RNN_ALGO_STANDARD || input != CUDNN_LINEAR_INPUT || projection != hidden,
+        CUDNN_STATUS_NOT_SUPPORTED,
+        "a persistent algorithm, skipped input or projection: not simulated (or not supported)");
+    REFUSE_IF(!floating(cudnn_type(type)) || compute != CUDNN_DATA_FLOAT,
+              CUDNN_STATUS_NOT_SUPPORTED, "data type %d with compute type %d (or not simulated)",
+              type, compute);
+    *descriptor = {
+        cell,   bias,  direction == CUDNN_BIDIRECTIONAL, flags != 0, cudnn_type(type), inputs,
+        hidden, layers};
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -241,13 +250,14 @@ cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t descriptor)
 }
 
 cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t descriptor, cudnnDataType_t type,
-                                        cudnnRNNDataLayout_t layout, int steps, int batch, int vector,
-                                        const int lengths[], void *fill)
+                                        cudnnRNNDataLayout_t layout, int steps, int batch,
+                                        int vector, const int lengths[], void *fill)
 {
     REFUSE_IF(!descriptor || !lengths, CUDNN_STATUS_BAD_PARAM, "no descriptor or lengths");
     REFUSE_IF(unsigned(layout) > CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED, CUDNN_STATUS_BAD_PARAM,
               "no such layout");
-    REFUSE_IF(!floating(cudnn_type(type)), CUDNN_STATUS_NOT_SUPPORTED, "sequences of data type %d", type);
+    REFUSE_IF(!floating(cudnn_type(type)), CUDNN_STATUS_NOT_SUPPORTED, "sequences of data type %d",
+              type);
     REFUSE_IF(steps <= 0 || batch <= 0 || vector <= 0, CUDNN_STATUS_BAD_PARAM,
               "%d steps, %d samples, vectors of %d", steps, batch, vector);
     for (int b = 0; b < batch; b++)
@@ -257,12 +267,13 @@ cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t descriptor, cud
     REFUSE_IF(packed && !std::is_sorted(lengths, lengths + batch, std::greater<int>()),
               CUDNN_STATUS_BAD_PARAM, "packed sequences come by falling length");
     double number = fill ? number_load(cudnn_type(type), fill, 0) : 0;
-    *descriptor = {cudnn_type(type), layout, steps, batch, vector, {lengths, lengths + batch},
-                   fill && !packed, number};
+    *descriptor = {cudnn_type(type),           layout,          steps, batch, vector,
+                   {lengths, lengths + batch}, fill && !packed, number};
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, size_t *size)
+cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                         size_t *size)
 {
     REFUSE_IF(!handle || !rnn || rnn->hidden == 0 || !size, CUDNN_STATUS_BAD_PARAM,
               "cudnnGetRNNWeightSpaceSize: NULL, or a descriptor that was never set");
@@ -274,7 +285,8 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
                                         cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x,
                                         size_t *workspace, size_t *reserve)
 {
-    REFUSE_IF(!handle || !rnn || rnn->hidden == 0 || !x || x->lengths.empty(), CUDNN_STATUS_BAD_PARAM,
+    REFUSE_IF(!handle || !rnn || rnn->hidden == 0 || !x || x->lengths.empty(),
+              CUDNN_STATUS_BAD_PARAM,
               "cudnnGetRNNTempSpaceSizes: NULL, or a descriptor that was never set");
     if (workspace)
         *workspace = rnn_workspace_bytes(*rnn, *x);
@@ -283,17 +295,17 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, int32_t pseudo,
-                                      size_t bytes, const void *space, int32_t id,
+cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                      int32_t pseudo, size_t bytes, const void *space, int32_t id,
                                       cudnnTensorDescriptor_t matrix, void **matrix_address,
                                       cudnnTensorDescriptor_t bias, void **bias_address)
 {
     static const char call[] = "cudnnGetRNNWeightParams";
-    REFUSE_IF(!handle || !rnn || rnn->hidden == 0 || !space || !matrix || !matrix_address || !bias ||
-                  !bias_address,
+    REFUSE_IF(!handle || !rnn || rnn->hidden == 0 || !space || !matrix || !matrix_address ||
+                  !bias || !bias_address,
               CUDNN_STATUS_BAD_PARAM, "%s: NULL, or a descriptor that was never set", call);
-    REFUSE_IF(bytes < size_t(rnn_weight_count(*rnn)) * type_bytes(rnn->type), CUDNN_STATUS_BAD_PARAM,
-              "%s: a weight space of %zu bytes", call, bytes);
+    REFUSE_IF(bytes < size_t(rnn_weight_count(*rnn)) * type_bytes(rnn->type),
+              CUDNN_STATUS_BAD_PARAM, "%s: a weight space of %zu bytes", call, bytes);
     int64_t gates = rnn_gates(*rnn), hidden = rnn->hidden;
     REFUSE_IF(pseudo < 0 || pseudo >= rnn_pseudo_layers(*rnn) || id < 0 || id >= 2 * gates,
               CUDNN_STATUS_BAD_PARAM, "%s: pseudo-layer %d, matrix %d", call, pseudo, id);

@@ -34,14 +34,16 @@ int64_t rnn_pseudo_layers(const Rnn &rnn);
 int64_t rnn_gates(const Rnn &rnn);
 int64_t rnn_inputs(const Rnn &rnn, int64_t pseudo); /* of the layer's matrices */
 
-/* Where parts of the weight space begin, in elements; part r is behind w, then all layers' biases. */
+/* Where parts of the weight space begin, in elements; part r is behind w, then all layers' biases.
+ */
 struct RnnOffsets {
     int64_t w, r, bw, br; /* bw, br: -1 where the bias mode has none */
 };
 RnnOffsets rnn_offsets(const Rnn &rnn, int64_t pseudo);
 int64_t rnn_weight_count(const Rnn &rnn);
 
-/* The reserve space: what the forward pass leaves and what the data gradient adds, floats a pseudo-layer. */
+/* The reserve space: what the forward pass leaves and what the data gradient adds, floats a
+ * pseudo-layer. */
 struct RnnReserve {
     int64_t rows, gates, state, y; /* counts of elements; rows: steps * batch */
     int64_t trace_count() const
@@ -58,7 +60,8 @@ size_t rnn_trace_bytes(const Rnn &rnn, const RnnData &x); /* the first part of t
 size_t rnn_reserve_bytes(const Rnn &rnn, const RnnData &x);
 size_t rnn_workspace_bytes(const Rnn &rnn, const RnnData &x);
 
-/* The element at which a step's vector begins; only for steps within the sample's length where packed. */
+/* The element at which a step's vector begins; only for steps within the sample's length where
+ * packed. */
 int64_t rnn_data_offset(const RnnData &data, int64_t step, int64_t sample);
 
 /* The bytes of the steps within the samples' lengths; with `padding` all. */

@@ -1,8 +1,8 @@
 /* cudnn_rnn_run.cc: recurrent networks forward, and back to data and to weights.
  *
- * The reserve space carries from call to call what the next needs: forward leaves each pseudo-layer's trace, the data
- * gradient adds the gates' gradients, the weight gradient reads both. Where a call comes without its predecessor it
- * reads memory that nobody wrote.
+ * The reserve space carries from call to call what the next needs: forward leaves each
+ * pseudo-layer's trace, the data gradient adds the gates' gradients, the weight gradient reads
+ * both. Where a call comes without its predecessor it reads memory that nobody wrote.
  */
 #include <algorithm>
 #include <cstring>
@@ -23,9 +23,11 @@ struct RnnArguments {
 
 static cudnnStatus_t check_states(const char *call, const Rnn &rnn, const View *view, int64_t batch)
 {
-    REFUSE_IF(!view || view->rank != 3 || view->type != rnn.type || view->dim[0] != rnn_pseudo_layers(rnn) ||
-                  view->dim[1] != batch || view->dim[2] != rnn.hidden,
-              CUDNN_STATUS_BAD_PARAM, "%s: states %s for %lld pseudo-layers, %lld samples, %lld units", call,
+    REFUSE_IF(!view || view->rank != 3 || view->type != rnn.type ||
+                  view->dim[0] != rnn_pseudo_layers(rnn) || view->dim[1] != batch ||
+                  view->dim[2] != rnn.hidden,
+              CUDNN_STATUS_BAD_PARAM,
+              "%s: states %s for %lld pseudo-layers, %lld samples, %lld units", call,
               view ? cudnn_dims(*view).c_str() : "NULL", (long long)rnn_pseudo_layers(rnn),
               (long long)batch, (long long)rnn.hidden);
     View packed = view_packed(rnn.type, {view->dim[0], view->dim[1], view->dim[2]});
@@ -41,17 +43,19 @@ static cudnnStatus_t check_sequences(const char *call, const RnnArguments &a)
                   y.vector != a.rnn->hidden * rnn_directions(*a.rnn),
               CUDNN_STATUS_BAD_PARAM, "%s: x has vectors of %lld %s, y of %lld %s", call,
               (long long)x.vector, type_name(x.type), (long long)y.vector, type_name(y.type));
-    REFUSE_IF(x.layout != y.layout || x.steps != y.steps || x.lengths != y.lengths, CUDNN_STATUS_BAD_PARAM,
-              "%s: x and y differ in layout, steps or lengths", call);
+    REFUSE_IF(x.layout != y.layout || x.steps != y.steps || x.lengths != y.lengths,
+              CUDNN_STATUS_BAD_PARAM, "%s: x and y differ in layout, steps or lengths", call);
     REFUSE_IF(!packed && !a.rnn->padded_io, CUDNN_STATUS_BAD_PARAM,
               "%s: unpacked sequences need CUDNN_RNN_PADDED_IO_ENABLED", call);
     return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t check(cudnnHandle_t handle, const char *call, const RnnArguments &a, bool training)
+static cudnnStatus_t check(cudnnHandle_t handle, const char *call, const RnnArguments &a,
+                           bool training)
 {
     REFUSED(cudnn_check(handle, call, {}));
-    REFUSE_IF(!a.rnn || a.rnn->hidden == 0 || !a.x || a.x->lengths.empty() || !a.y || a.y->lengths.empty(),
+    REFUSE_IF(!a.rnn || a.rnn->hidden == 0 || !a.x || a.x->lengths.empty() || !a.y ||
+                  a.y->lengths.empty(),
               CUDNN_STATUS_BAD_PARAM, "%s: a descriptor is NULL or was never set", call);
     REFUSED(check_sequences(call, a));
     REFUSED(check_states(call, *a.rnn, a.h, a.x->batch));
@@ -61,9 +65,11 @@ static cudnnStatus_t check(cudnnHandle_t handle, const char *call, const RnnArgu
     size_t workspace = rnn_workspace_bytes(*a.rnn, *a.x), reserve = rnn_reserve_bytes(*a.rnn, *a.x);
     REFUSE_IF(!a.weights || a.weight_bytes < weights, CUDNN_STATUS_BAD_PARAM,
               "%s: a weight space of %zu bytes, needs %zu", call, a.weight_bytes, weights);
-    REFUSE_IF(!a.workspace || a.workspace_bytes < workspace, CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
-              "%s: a workspace of %zu bytes, needs %zu", call, a.workspace_bytes, workspace);
-    REFUSE_IF(training && (!a.reserve || a.reserve_bytes < reserve), CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
+    REFUSE_IF(!a.workspace || a.workspace_bytes < workspace,
+              CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT, "%s: a workspace of %zu bytes, needs %zu",
+              call, a.workspace_bytes, workspace);
+    REFUSE_IF(training && (!a.reserve || a.reserve_bytes < reserve),
+              CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT,
               "%s: a reserve space of %zu bytes, needs %zu", call, a.reserve_bytes, reserve);
     return CUDNN_STATUS_SUCCESS;
 }
@@ -90,8 +96,9 @@ static RnnPlan plan_of(const RnnArguments &a)
 
 static RnnShape shape_of(const RnnPlan &p, int64_t pseudo)
 {
-    return {Cell(p.rnn.cell), p.x.steps,    p.x.batch, rnn_inputs(p.rnn, pseudo),
-            p.rnn.hidden,     pseudo % p.directions == 1, p.x.lengths};
+    return {
+        Cell(p.rnn.cell),           p.x.steps,  p.x.batch, rnn_inputs(p.rnn, pseudo), p.rnn.hidden,
+        pseudo % p.directions == 1, p.x.lengths};
 }
 
 static doubles part(const doubles &whole, int64_t offset, int64_t count)
@@ -108,8 +115,9 @@ static RnnWeights weights_of(const RnnPlan &p, const doubles &space, int64_t pse
 {
     RnnOffsets at = rnn_offsets(p.rnn, pseudo);
     int64_t gates = rnn_gates(p.rnn) * p.rnn.hidden;
-    return {part(space, at.w, gates * rnn_inputs(p.rnn, pseudo)), part(space, at.r, gates * p.rnn.hidden),
-            biases(space, at.bw, gates), biases(space, at.br, gates)};
+    return {part(space, at.w, gates * rnn_inputs(p.rnn, pseudo)),
+            part(space, at.r, gates * p.rnn.hidden), biases(space, at.bw, gates),
+            biases(space, at.br, gates)};
 }
 
 /* All pseudo-layers' states, zeros where the caller gave none. */
@@ -167,11 +175,13 @@ static int64_t grads_at(const RnnPlan &p, int64_t pseudo)
 }
 
 /* Columns [direction * hidden, …) of a layer's [rows, directions * hidden]. */
-static void put_direction(const RnnPlan &p, doubles *layer, int64_t direction, const doubles &values)
+static void put_direction(const RnnPlan &p, doubles *layer, int64_t direction,
+                          const doubles &values)
 {
     int64_t h = p.rnn.hidden;
     for (int64_t row = 0; row < p.reserve.rows; row++)
-        std::copy_n(values.begin() + row * h, h, layer->begin() + (row * p.directions + direction) * h);
+        std::copy_n(values.begin() + row * h, h,
+                    layer->begin() + (row * p.directions + direction) * h);
 }
 
 static doubles take_direction(const RnnPlan &p, const doubles &layer, int64_t direction)
@@ -179,11 +189,13 @@ static doubles take_direction(const RnnPlan &p, const doubles &layer, int64_t di
     int64_t h = p.rnn.hidden;
     doubles values(size_t(p.reserve.rows * h));
     for (int64_t row = 0; row < p.reserve.rows; row++)
-        std::copy_n(layer.begin() + (row * p.directions + direction) * h, h, values.begin() + row * h);
+        std::copy_n(layer.begin() + (row * p.directions + direction) * h, h,
+                    values.begin() + row * h);
     return values;
 }
 
-/* The lengths on the device are those of the descriptor: with others the real library computes nonsense. */
+/* The lengths on the device are those of the descriptor: with others the real library computes
+ * nonsense. */
 static void check_lengths(const RnnPlan &p, const void *lengths)
 {
     for (int64_t b = 0; lengths && b < p.x.batch; b++)
@@ -288,10 +300,10 @@ static void run(const RnnPlan &p, Memory memory)
             RnnTrace trace = load_trace(p, memory[RESERVE], pseudo);
             RnnGrads grads;
             grads.dgates_x = load_floats(memory[RESERVE], grads_at(p, pseudo), p.reserve.gates);
-            grads.dgates_h =
-                load_floats(memory[RESERVE], grads_at(p, pseudo) + p.reserve.gates, p.reserve.gates);
-            RnnWeights dw = rnn_backward_weights(shape_of(p, pseudo), states_of(p, hx, hx, pseudo), input,
-                                                 trace, grads);
+            grads.dgates_h = load_floats(memory[RESERVE], grads_at(p, pseudo) + p.reserve.gates,
+                                         p.reserve.gates);
+            RnnWeights dw = rnn_backward_weights(shape_of(p, pseudo), states_of(p, hx, hx, pseudo),
+                                                 input, trace, grads);
             RnnOffsets at = rnn_offsets(p.rnn, pseudo);
             add(&space, at.w, dw.w);
             add(&space, at.r, dw.r);
@@ -314,17 +326,19 @@ static std::vector<Span> bytes_between(size_t begin, size_t end)
 
 using namespace sim;
 
-cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode,
-                              const int32_t lengths[], cudnnRNNDataDescriptor_t x_desc, const void *x,
-                              cudnnRNNDataDescriptor_t y_desc, void *y, cudnnTensorDescriptor_t h_desc,
-                              const void *hx, void *hy, cudnnTensorDescriptor_t c_desc, const void *cx,
-                              void *cy, size_t weight_bytes, const void *weights, size_t workspace_bytes,
+cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                              cudnnForwardMode_t mode, const int32_t lengths[],
+                              cudnnRNNDataDescriptor_t x_desc, const void *x,
+                              cudnnRNNDataDescriptor_t y_desc, void *y,
+                              cudnnTensorDescriptor_t h_desc, const void *hx, void *hy,
+                              cudnnTensorDescriptor_t c_desc, const void *cx, void *cy,
+                              size_t weight_bytes, const void *weights, size_t workspace_bytes,
                               void *workspace, size_t reserve_bytes, void *reserve)
 {
     static const char call[] = "cudnnRNNForward";
     bool training = mode == CUDNN_FWD_MODE_TRAINING;
-    RnnArguments a = {rnn,     x_desc,    y_desc,  cudnn_view(h_desc), cudnn_view(c_desc),
-                      weights, workspace, reserve, weight_bytes,       workspace_bytes,
+    RnnArguments a = {rnn,          x_desc,    y_desc,  cudnn_view(h_desc), cudnn_view(c_desc),
+                      weights,      workspace, reserve, weight_bytes,       workspace_bytes,
                       reserve_bytes};
     REFUSED(check(handle, call, a, training));
     REFUSE_IF(!x || !y, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s: no x or y", call);
@@ -344,18 +358,18 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
     return cudnn_launched(launch.enqueue([=](Memory memory) { forward::run(p, memory); }), call);
 }
 
-cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
-                                      const int32_t lengths[], cudnnRNNDataDescriptor_t y_desc,
-                                      const void *y, const void *dy, cudnnRNNDataDescriptor_t x_desc,
-                                      void *dx, cudnnTensorDescriptor_t h_desc, const void *hx,
-                                      const void *dhy, void *dhx, cudnnTensorDescriptor_t c_desc,
-                                      const void *cx, const void *dcy, void *dcx, size_t weight_bytes,
-                                      const void *weights, size_t workspace_bytes, void *workspace,
-                                      size_t reserve_bytes, void *reserve)
+cudnnStatus_t
+cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int32_t lengths[],
+                        cudnnRNNDataDescriptor_t y_desc, const void *y, const void *dy,
+                        cudnnRNNDataDescriptor_t x_desc, void *dx, cudnnTensorDescriptor_t h_desc,
+                        const void *hx, const void *dhy, void *dhx, cudnnTensorDescriptor_t c_desc,
+                        const void *cx, const void *dcy, void *dcx, size_t weight_bytes,
+                        const void *weights, size_t workspace_bytes, void *workspace,
+                        size_t reserve_bytes, void *reserve)
 {
     static const char call[] = "cudnnRNNBackwardData_v8";
-    RnnArguments a = {rnn,     x_desc,    y_desc,  cudnn_view(h_desc), cudnn_view(c_desc),
-                      weights, workspace, reserve, weight_bytes,       workspace_bytes,
+    RnnArguments a = {rnn,          x_desc,    y_desc,  cudnn_view(h_desc), cudnn_view(c_desc),
+                      weights,      workspace, reserve, weight_bytes,       workspace_bytes,
                       reserve_bytes};
     REFUSED(check(handle, call, a, true));
     REFUSE_IF(!y || !dy || !dx, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s: no y, dy or dx", call);
@@ -377,21 +391,19 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
     launch.in(reserve, bytes_between(0, traces));
     launch.out(reserve, bytes_between(traces, rnn_reserve_bytes(*rnn, p.x)));
     launch.scratch(workspace, rnn_workspace_bytes(*rnn, p.x));
-    return cudnn_launched(launch.enqueue([=](Memory memory) { backward_data::run(p, memory); }), call);
+    return cudnn_launched(launch.enqueue([=](Memory memory) { backward_data::run(p, memory); }),
+                          call);
 }
 
-cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
-                                         cudnnWgradMode_t mode, const int32_t lengths[],
-                                         cudnnRNNDataDescriptor_t x_desc, const void *x,
-                                         cudnnTensorDescriptor_t h_desc, const void *hx,
-                                         cudnnRNNDataDescriptor_t y_desc, const void *y,
-                                         size_t weight_bytes, void *dweights, size_t workspace_bytes,
-                                         void *workspace, size_t reserve_bytes, void *reserve)
+cudnnStatus_t cudnnRNNBackwardWeights_v8(
+    cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnWgradMode_t mode, const int32_t lengths[],
+    cudnnRNNDataDescriptor_t x_desc, const void *x, cudnnTensorDescriptor_t h_desc, const void *hx,
+    cudnnRNNDataDescriptor_t y_desc, const void *y, size_t weight_bytes, void *dweights,
+    size_t workspace_bytes, void *workspace, size_t reserve_bytes, void *reserve)
 {
     static const char call[] = "cudnnRNNBackwardWeights_v8";
-    RnnArguments a = {rnn,      x_desc,    y_desc,  cudnn_view(h_desc), nullptr,
-                      dweights, workspace, reserve, weight_bytes,       workspace_bytes,
-                      reserve_bytes};
+    RnnArguments a = {rnn,       x_desc,  y_desc,       cudnn_view(h_desc), nullptr,      dweights,
+                      workspace, reserve, weight_bytes, workspace_bytes,    reserve_bytes};
     REFUSED(check(handle, call, a, true));
     REFUSE_IF(!x || !y, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s: no x or y", call);
     REFUSE_IF(mode != CUDNN_WGRAD_MODE_ADD, CUDNN_STATUS_NOT_SUPPORTED,
@@ -405,5 +417,6 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
     launch.in(reserve, bytes_between(0, rnn_reserve_bytes(*rnn, p.x)));
     launch.out(dweights, view_packed(rnn->type, {rnn_weight_count(*rnn)}), true);
     launch.scratch(workspace, rnn_workspace_bytes(*rnn, p.x));
-    return cudnn_launched(launch.enqueue([=](Memory memory) { backward_weights::run(p, memory); }), call);
+    return cudnn_launched(launch.enqueue([=](Memory memory) { backward_weights::run(p, memory); }),
+                          call);
 }

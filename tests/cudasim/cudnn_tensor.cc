@@ -12,8 +12,9 @@ static const struct {
     cudnnDataType_t data_type;
     Type type;
 } data_types[] = {
-    {CUDNN_DATA_FLOAT, Type::f32},   {CUDNN_DATA_DOUBLE, Type::f64}, {CUDNN_DATA_BFLOAT16, Type::bf16},
-    {CUDNN_DATA_INT8, Type::i8},     {CUDNN_DATA_UINT8, Type::u8},   {CUDNN_DATA_INT32, Type::i32},
+    {CUDNN_DATA_FLOAT, Type::f32},     {CUDNN_DATA_DOUBLE, Type::f64},
+    {CUDNN_DATA_BFLOAT16, Type::bf16}, {CUDNN_DATA_INT8, Type::i8},
+    {CUDNN_DATA_UINT8, Type::u8},      {CUDNN_DATA_INT32, Type::i32},
     {CUDNN_DATA_INT64, Type::i64},
 };
 
@@ -84,9 +85,11 @@ static bool too_large(const View &view)
 static cudnnStatus_t set_view(cudnnTensorDescriptor_t descriptor, const View &view)
 {
     REFUSE_IF(!descriptor, CUDNN_STATUS_BAD_PARAM, "no tensor descriptor");
-    REFUSE_IF(view.type == Type::none, CUDNN_STATUS_BAD_PARAM, "no such data type (or not simulated)");
+    REFUSE_IF(view.type == Type::none, CUDNN_STATUS_BAD_PARAM,
+              "no such data type (or not simulated)");
     for (int i = 0; i < view.rank; i++) {
-        REFUSE_IF(view.dim[i] <= 0, CUDNN_STATUS_BAD_PARAM, "dimension %d is %" PRId64, i, view.dim[i]);
+        REFUSE_IF(view.dim[i] <= 0, CUDNN_STATUS_BAD_PARAM, "dimension %d is %" PRId64, i,
+                  view.dim[i]);
         REFUSE_IF(view.stride[i] == 0, CUDNN_STATUS_BAD_PARAM, "stride %d is 0", i);
     }
     REFUSE_IF(too_large(view), CUDNN_STATUS_NOT_SUPPORTED, "more than 2^31 - 1 elements");
@@ -212,7 +215,8 @@ cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t descriptor, cud
     REFUSE_IF(!descriptor || !known_format(format), CUDNN_STATUS_BAD_PARAM,
               "no filter descriptor, or no such format (or not simulated)");
     cudnnTensorStruct tensor;
-    cudnnStatus_t status = set_view(&tensor, cudnn_packed(format, cudnn_type(type), {dim, dim + rank}));
+    cudnnStatus_t status =
+        set_view(&tensor, cudnn_packed(format, cudnn_type(type), {dim, dim + rank}));
     if (status != CUDNN_STATUS_SUCCESS)
         return status;
     *descriptor = {tensor.view, format};

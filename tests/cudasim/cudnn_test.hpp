@@ -34,14 +34,16 @@ using FilterDescriptor =
     Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
 using ConvDescriptor = Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
                                   cudnnDestroyConvolutionDescriptor>;
-using PoolDescriptor =
-    Descriptor<cudnnPoolingDescriptor_t, cudnnCreatePoolingDescriptor, cudnnDestroyPoolingDescriptor>;
-using ActivationDescriptor = Descriptor<cudnnActivationDescriptor_t, cudnnCreateActivationDescriptor,
-                                        cudnnDestroyActivationDescriptor>;
-using OpDescriptor =
-    Descriptor<cudnnOpTensorDescriptor_t, cudnnCreateOpTensorDescriptor, cudnnDestroyOpTensorDescriptor>;
-using ReduceDescriptor = Descriptor<cudnnReduceTensorDescriptor_t, cudnnCreateReduceTensorDescriptor,
-                                    cudnnDestroyReduceTensorDescriptor>;
+using PoolDescriptor = Descriptor<cudnnPoolingDescriptor_t, cudnnCreatePoolingDescriptor,
+                                  cudnnDestroyPoolingDescriptor>;
+using ActivationDescriptor =
+    Descriptor<cudnnActivationDescriptor_t, cudnnCreateActivationDescriptor,
+               cudnnDestroyActivationDescriptor>;
+using OpDescriptor = Descriptor<cudnnOpTensorDescriptor_t, cudnnCreateOpTensorDescriptor,
+                                cudnnDestroyOpTensorDescriptor>;
+using ReduceDescriptor =
+    Descriptor<cudnnReduceTensorDescriptor_t, cudnnCreateReduceTensorDescriptor,
+               cudnnDestroyReduceTensorDescriptor>;
 using TensorDescriptor =
     Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
 

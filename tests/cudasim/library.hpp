@@ -1,9 +1,10 @@
 /* library.hpp: what every simulated library does to put one operation on a stream.
  *
- * A call checks its arguments, names each operand with exactly the bytes that it reads or writes, and hands over a
- * closure. The core runs it when the stream's turn comes (again and again where the stream is captured into a graph)
- * with each operand's memory in the order of naming. Descriptors are copied into the closure: a caller may change or
- * destroy them at once, as with the real libraries.
+ * A call checks its arguments, names each operand with exactly the bytes that it reads or writes,
+ * and hands over a closure. The core runs it when the stream's turn comes (again and again where
+ * the stream is captured into a graph) with each operand's memory in the order of naming.
+ * Descriptors are copied into the closure: a caller may change or destroy them at once, as with the
+ * real libraries.
  */
 #ifndef TESTS_CUDASIM_LIBRARY_HPP
 #define TESTS_CUDASIM_LIBRARY_HPP
@@ -35,8 +36,8 @@ class Launch
 
     cudaError_t enqueue(std::function<void(Memory)> run);
 
-    /* An operation that waits for others: at its turn it is tried, and again whenever `retry` was called, until it
-     * says that it is done. */
+    /* An operation that waits for others: at its turn it is tried, and again whenever `retry` was
+     * called, until it says that it is done. */
     cudaError_t enqueue_until(std::function<bool(Memory)> done);
 
   private:
@@ -52,7 +53,8 @@ class Launch
     std::vector<Operand> operands;
 };
 
-/* Makes values differ in the last bit from call to call: what adds in the order in which its blocks come. */
+/* Makes values differ in the last bit from call to call: what adds in the order in which its blocks
+ * come. */
 void unsettle(doubles *values);
 
 /* Tries the operations that wait once more. */

@@ -1,4 +1,5 @@
-/* library_test.hpp: what the tests of the simulated libraries share: PyTorch's numbers, device buffers, comparison. */
+/* library_test.hpp: what the tests of the simulated libraries share: PyTorch's numbers, device
+ * buffers, comparison. */
 #ifndef TESTS_CUDASIM_LIBRARY_TEST_HPP
 #define TESTS_CUDASIM_LIBRARY_TEST_HPP
 
@@ -35,7 +36,8 @@ class Buffer
 
 View floats(const std::vector<int64_t> &dim);
 
-void expect_near(const doubles &found, const doubles &wanted, const char *what, double tolerance = 2e-6);
+void expect_near(const doubles &found, const doubles &wanted, const char *what,
+                 double tolerance = 2e-6);
 
 #define EXPECT_OK(call) ck_assert_msg((call) == 0, "%s", #call)
 #define EXPECT(call, status) ck_assert_int_eq(int(call), int(status))

@@ -1,7 +1,9 @@
-/* loops.hpp: the arithmetic of the simulated libraries. PURE: dense row-major doubles in, the same out.
+/* loops.hpp: the arithmetic of the simulated libraries. PURE: dense row-major doubles in, the same
+ * out.
  *
- * Each function is its definition as plain loops. What a library call adds (types, strides, alpha and beta, what it
- * refuses) lies with the call. Outputs are returned or overwritten, never added to.
+ * Each function is its definition as plain loops. What a library call adds (types, strides, alpha
+ * and beta, what it refuses) lies with the call. Outputs are returned or overwritten, never added
+ * to.
  */
 #ifndef TESTS_CUDASIM_LOOPS_HPP
 #define TESTS_CUDASIM_LOOPS_HPP
@@ -19,7 +21,8 @@ doubles gemm(const Gemm &g, const double *a, const double *b); /* a [m, k] times
 double gelu_tanh(double x);
 double gelu_tanh_grad(double x); /* the derivative at x */
 
-/* loops_conv.cc. x [n, c, h, w], filter [k, c / groups, r, s], y [n, k, p, q]; cross-correlation. */
+/* loops_conv.cc. x [n, c, h, w], filter [k, c / groups, r, s], y [n, k, p, q]; cross-correlation.
+ */
 struct Conv {
     int64_t n, c, h, w, k, r, s, p, q, groups;
     int64_t pad[2], stride[2], dilation[2];
@@ -42,8 +45,8 @@ struct NormGrads {
 NormMoments norm_moments(const Norm &norm, const doubles &x);
 doubles norm_apply(const Norm &norm, const doubles &x, const doubles &mean, const doubles &inverse,
                    const doubles &scale, const doubles &bias);
-NormGrads norm_backward(const Norm &norm, const doubles &x, const doubles &dy,
-                        const doubles &scale, const doubles &mean, const doubles &inverse);
+NormGrads norm_backward(const Norm &norm, const doubles &x, const doubles &dy, const doubles &scale,
+                        const doubles &mean, const doubles &inverse);
 doubles norm_inverse(const Norm &norm, const doubles &variance); /* 1 / sqrt(variance + epsilon) */
 
 /* loops_pool.cc. x [planes, h, w], y [planes, p, q]. */
@@ -77,19 +80,22 @@ struct RnnShape {
     std::vector<int64_t> lengths; /* [batch], steps of each sample */
 };
 struct RnnWeights {
-    doubles w, r, bw, br; /* [gates, hidden, inputs], [gates, hidden, hidden], [gates, hidden] twice */
+    doubles w, r, bw,
+        br; /* [gates, hidden, inputs], [gates, hidden, hidden], [gates, hidden] twice */
 };
 struct RnnStates {
     doubles h, c; /* [batch, hidden]; c: the LSTM's alone */
 };
-struct RnnTrace { /* what the gradient needs */
+struct RnnTrace {  /* what the gradient needs */
     doubles y;     /* [steps, batch, hidden], zero behind a sample's length */
     doubles gates; /* [steps, batch, gates, hidden], after their nonlinearities */
-    doubles state; /* [steps, batch, hidden]: the LSTM's cell, the GRU's hidden part of its new gate */
+    doubles
+        state; /* [steps, batch, hidden]: the LSTM's cell, the GRU's hidden part of its new gate */
     RnnStates last;
 };
 struct RnnGrads {
-    doubles dx, dgates_x, dgates_h; /* [steps, batch, inputs]; of the gates' two sums, [steps, batch, gates, hidden] */
+    doubles dx, dgates_x, dgates_h; /* [steps, batch, inputs]; of the gates' two sums, [steps,
+                                       batch, gates, hidden] */
     RnnStates first;
 };
 RnnTrace rnn_forward(const RnnShape &shape, const RnnWeights &weights, const RnnStates &first,

@@ -1,5 +1,5 @@
-/* loops_conv.cc: y[n,k,p,q] = sum over (c, r, s) of filter[k,c,r,s] * x[n,c,…]; the gradients visit the same
- * products. */
+/* loops_conv.cc: y[n,k,p,q] = sum over (c, r, s) of filter[k,c,r,s] * x[n,c,…]; the gradients visit
+ * the same products. */
 #include "tests/cudasim/loops.hpp"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ static Reach reach(const Conv &conv, int dim, int64_t f, int64_t size, int64_t o
     return {from, std::min(to, outputs), first};
 }
 
-/* Calls visit(x, filter, y, count, stride) for each run of products along a row: x[i * stride] * filter -> y[i]. */
+/* Calls visit(x, filter, y, count, stride) for each run of products along a row: x[i * stride] *
+ * filter -> y[i]. */
 template <typename Visit> static void conv_rows(const Conv &v, Visit visit)
 {
     int64_t channels = v.c / v.groups, filters = v.k / v.groups;

@@ -1,5 +1,5 @@
-/* loops_norm.cc: y = (x - mean) * inverse * scale + bias, a channel at a time; the gradient is that of the formula
- * with mean and variance as functions of x. */
+/* loops_norm.cc: y = (x - mean) * inverse * scale + bias, a channel at a time; the gradient is that
+ * of the formula with mean and variance as functions of x. */
 #include "tests/cudasim/loops.hpp"
 
 #include <cmath>
@@ -44,15 +44,14 @@ doubles norm_apply(const Norm &norm, const doubles &x, const doubles &mean, cons
     doubles y(x.size());
     for (int64_t c = 0; c < norm.c; c++) {
         size_t k = size_t(c);
-        channel_each(norm, c, [&](size_t i) {
-            y[i] = (x[i] - mean[k]) * inverse[k] * scale[k] + bias[k];
-        });
+        channel_each(norm, c,
+                     [&](size_t i) { y[i] = (x[i] - mean[k]) * inverse[k] * scale[k] + bias[k]; });
     }
     return y;
 }
 
-NormGrads norm_backward(const Norm &norm, const doubles &x, const doubles &dy,
-                        const doubles &scale, const doubles &mean, const doubles &inverse)
+NormGrads norm_backward(const Norm &norm, const doubles &x, const doubles &dy, const doubles &scale,
+                        const doubles &mean, const doubles &inverse)
 {
     NormGrads grads = {doubles(x.size()), doubles(size_t(norm.c)), doubles(size_t(norm.c))};
     double count = double(norm.n * norm.pixels);

@@ -1,8 +1,10 @@
-/* loops_rnn.cc: one layer and direction of an RNN, LSTM or GRU, step by step, by the formulas of cuDNN's guide (which
- * are PyTorch's: the GRU's reset gate is applied behind the recurrent product and its bias).
+/* loops_rnn.cc: one layer and direction of an RNN, LSTM or GRU, step by step, by the formulas of
+ * cuDNN's guide (which are PyTorch's: the GRU's reset gate is applied behind the recurrent product
+ * and its bias).
  *
- * A step's gates are two sums, of the input (gx = W x + bW) and of the state (gh = R h + bR). A cell turns them into
- * the new state, and on the way back the gradients of h and c into those of the two sums.
+ * A step's gates are two sums, of the input (gx = W x + bW) and of the state (gh = R h + bR). A
+ * cell turns them into the new state, and on the way back the gradients of h and c into those of
+ * the two sums.
  */
 #include "tests/cudasim/loops.hpp"
 
@@ -168,8 +170,13 @@ RnnTrace rnn_forward(const RnnShape &v, const RnnWeights &weights, const RnnStat
             doubles gx = affine(weights.w, weights.bw, &x[row * size_t(v.inputs)], v.inputs);
             doubles gh = affine(weights.r, weights.br, hidden, v.hidden);
             for (size_t k = 0; k < h; k++) {
-                Moment m = {v.hidden,  &gx[k], &gh[k], &trace.gates[row * gates + k], &trace.state[row * h + k],
-                            hidden[k], cell[k]};
+                Moment m = {v.hidden,
+                            &gx[k],
+                            &gh[k],
+                            &trace.gates[row * gates + k],
+                            &trace.state[row * h + k],
+                            hidden[k],
+                            cell[k]};
                 cells[int(v.cell)].step(&m);
                 hidden[k] = trace.y[row * h + k] = m.h;
                 cell[k] = m.c;
@@ -183,8 +190,7 @@ RnnTrace rnn_forward(const RnnShape &v, const RnnWeights &weights, const RnnStat
 static const double *before(const RnnShape &v, const doubles &kept, const doubles &first, int64_t b,
                             int64_t i)
 {
-    return i == 0 ? &first[size_t(b * v.hidden)]
-                  : &kept[size_t(walked(v, b, i - 1) * v.hidden)];
+    return i == 0 ? &first[size_t(b * v.hidden)] : &kept[size_t(walked(v, b, i - 1) * v.hidden)];
 }
 
 RnnGrads rnn_backward(const RnnShape &v, const RnnWeights &weights, const RnnStates &first,
@@ -201,11 +207,9 @@ RnnGrads rnn_backward(const RnnShape &v, const RnnWeights &weights, const RnnSta
             const double *c_before = before(v, trace.state, first.c, b, i);
             for (size_t k = 0; k < h; k++) {
                 size_t gate = row * gates + k;
-                GradMoment m = {v.hidden,    &trace.gates[gate],
-                                trace.state[row * h + k], h_before[k],
-                                c_before[k], dh[k] + dy[row * h + k],
-                                dc[k],       &grads.dgates_x[gate],
-                                &grads.dgates_h[gate]};
+                GradMoment m = {v.hidden,    &trace.gates[gate],    trace.state[row * h + k],
+                                h_before[k], c_before[k],           dh[k] + dy[row * h + k],
+                                dc[k],       &grads.dgates_x[gate], &grads.dgates_h[gate]};
                 cells[int(v.cell)].back(&m);
                 dh[k] = m.dh, dc[k] = m.dc;
             }

@@ -73,14 +73,15 @@ static ncclResult_t wait_for_ranks(const Comm &comm)
 static ncclResult_t join(Clique *clique, int ranks, int rank, int device)
 {
     std::lock_guard<std::mutex> lock(clique->mutex);
-    bool twice = std::find(clique->devices.begin(), clique->devices.end(), device) != clique->devices.end();
+    bool twice =
+        std::find(clique->devices.begin(), clique->devices.end(), device) != clique->devices.end();
     if (twice || clique->ranks != ranks || clique->devices[size_t(rank)] >= 0)
         clique->refused = true;
     clique->devices[size_t(rank)] = device;
     clique->joined.notify_all();
     REFUSE_IF(twice, ncclInvalidUsage, "rank %d: another rank uses device %d", rank, device);
-    REFUSE_IF(clique->refused, ncclInvalidArgument, "rank %d of %d has come twice, or ranks differ", rank,
-              ranks);
+    REFUSE_IF(clique->refused, ncclInvalidArgument, "rank %d of %d has come twice, or ranks differ",
+              rank, ranks);
     return ncclSuccess;
 }
 
@@ -152,7 +153,8 @@ static bool attempt(const Comm &comm, const std::shared_ptr<Work> &work, bool ha
         clique_post(&clique, comm->rank, work.get(), memory);
     if (clique_match(&clique))
         retry();
-    bool done = std::all_of(work->posted.begin(), work->posted.end(), [](auto &p) { return p->done; });
+    bool done =
+        std::all_of(work->posted.begin(), work->posted.end(), [](auto &p) { return p->done; });
     if (done)
         work->posted.clear(); /* a graph runs it again */
     return done;
@@ -163,7 +165,8 @@ ncclResult_t work_enqueue(const Comm &comm, cudaStream_t stream, std::vector<Tas
     REFUSE_IF(stream_device(stream) != comm->device, ncclInvalidUsage,
               "%s: the stream is of device %d, the communicator of %d", tasks[0].kind->name,
               stream_device(stream), comm->device);
-    REFUSE_IF(follow(comm, stream) != cudaSuccess, ncclUnhandledCudaError, "no order between streams");
+    REFUSE_IF(follow(comm, stream) != cudaSuccess, ncclUnhandledCudaError,
+              "no order between streams");
     Launch launch(tasks[0].kind->name, stream);
     for (const Task &task : tasks) {
         TaskBytes bytes = task.kind->bytes(task, comm->clique->ranks, comm->rank);
@@ -179,7 +182,8 @@ ncclResult_t work_enqueue(const Comm &comm, cudaStream_t stream, std::vector<Tas
     return ncclSuccess;
 }
 
-/* One thread that serves several ranks needs a group: without one the first rank's call may wait for the second's. */
+/* One thread that serves several ranks needs a group: without one the first rank's call may wait
+ * for the second's. */
 static void check_group(const Comm &comm)
 {
     Clique &clique = *comm->clique;
@@ -214,13 +218,14 @@ static ncclResult_t call(ncclComm_t handle, cudaStream_t stream, const Task &tas
     REFUSE_IF(!comm, ncclInvalidArgument, "%s: no communicator", name);
     REFUSE_IF(comm->finalized, ncclInvalidUsage, "%s: the communicator is finalized", name);
     REFUSE_IF(!comm->clique->complete(), ncclInvalidUsage, "%s: not every rank has joined", name);
-    REFUSE_IF(nccl_type_bytes(task.type) == 0, ncclInvalidArgument, "%s: type %d (or not simulated)", name,
-              task.type);
-    REFUSE_IF(task.kind->reduces && unsigned(task.op) >= ncclNumOps, ncclInvalidArgument, "%s: operation %d",
-              name, task.op);
+    REFUSE_IF(nccl_type_bytes(task.type) == 0, ncclInvalidArgument,
+              "%s: type %d (or not simulated)", name, task.type);
+    REFUSE_IF(task.kind->reduces && unsigned(task.op) >= ncclNumOps, ncclInvalidArgument,
+              "%s: operation %d", name, task.op);
     bool needs_root = task.kind->rooted || !task.kind->collective;
-    REFUSE_IF(needs_root && (task.root < 0 || task.root >= comm->clique->ranks), ncclInvalidArgument,
-              "%s: root or peer %d of %d ranks", name, task.root, comm->clique->ranks);
+    REFUSE_IF(needs_root && (task.root < 0 || task.root >= comm->clique->ranks),
+              ncclInvalidArgument, "%s: root or peer %d of %d ranks", name, task.root,
+              comm->clique->ranks);
     ncclResult_t result = check_pointers(comm, task);
     if (result != ncclSuccess)
         return result;
@@ -332,7 +337,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *error)
     REFUSE_IF(!comm || !error, ncclInvalidArgument, "ncclCommGetAsyncError: NULL");
     std::lock_guard<std::mutex> lock(comm->clique->mutex);
     bool joining = !comm->clique->complete();
-    *error = comm->clique->refused && joining ? ncclInvalidUsage : joining ? ncclInProgress : ncclSuccess;
+    *error = comm->clique->refused && joining ? ncclInvalidUsage
+             : joining                        ? ncclInProgress
+                                              : ncclSuccess;
     return ncclSuccess;
 }
 
@@ -388,8 +395,8 @@ ncclResult_t ncclGroupEnd()
     return first;
 }
 
-ncclResult_t ncclAllReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op,
-                           ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclAllReduce(const void *in, void *out, size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
     return call(comm, stream, {&all_reduce, in, out, count, type, op, 0});
 }
@@ -400,8 +407,8 @@ ncclResult_t ncclReduceScatter(const void *in, void *out, size_t count, ncclData
     return call(comm, stream, {&reduce_scatter, in, out, count, type, op, 0});
 }
 
-ncclResult_t ncclAllGather(const void *in, void *out, size_t count, ncclDataType_t type, ncclComm_t comm,
-                           cudaStream_t stream)
+ncclResult_t ncclAllGather(const void *in, void *out, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream)
 {
     return call(comm, stream, {&all_gather, in, out, count, type, ncclSum, 0});
 }
@@ -412,8 +419,8 @@ ncclResult_t ncclBroadcast(const void *in, void *out, size_t count, ncclDataType
     return call(comm, stream, {&broadcast, in, out, count, type, ncclSum, root});
 }
 
-ncclResult_t ncclReduce(const void *in, void *out, size_t count, ncclDataType_t type, ncclRedOp_t op,
-                        int root, ncclComm_t comm, cudaStream_t stream)
+ncclResult_t ncclReduce(const void *in, void *out, size_t count, ncclDataType_t type,
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
 {
     return call(comm, stream, {&reduce, in, out, count, type, op, root});
 }
@@ -432,10 +439,14 @@ ncclResult_t ncclRecv(void *out, size_t count, ncclDataType_t type, int peer, nc
 
 const char *ncclGetErrorString(ncclResult_t result)
 {
-    static const char *const texts[] = {
-        "no error",         "unhandled cuda error", "unhandled system error", "internal error",
-        "invalid argument", "invalid usage",        "remote process exited or there was a network error",
-        "NCCL operation in progress"};
+    static const char *const texts[] = {"no error",
+                                        "unhandled cuda error",
+                                        "unhandled system error",
+                                        "internal error",
+                                        "invalid argument",
+                                        "invalid usage",
+                                        "remote process exited or there was a network error",
+                                        "NCCL operation in progress"};
     return unsigned(result) < std::size(texts) ? texts[result] : "unknown result code";
 }
 

@@ -1,10 +1,11 @@
 /* nccl.hpp: what the files of the simulated NCCL share.
  *
- * A clique is what one unique id joins; a communicator is one rank of it. A call becomes a Task; the tasks of one group
- * on one communicator and stream make one Work, which is one operation on that stream. When the stream comes to it, its
- * tasks are posted to the clique; a task is done when every rank has posted its own of the same number (a collective),
- * or when its peer has posted the other end (send, receive). What ranks post must fit; where it does not, both calls
- * are reported, and the works never end, as on a real device. Abort ends them.
+ * A clique is what one unique id joins; a communicator is one rank of it. A call becomes a Task;
+ * the tasks of one group on one communicator and stream make one Work, which is one operation on
+ * that stream. When the stream comes to it, its tasks are posted to the clique; a task is done when
+ * every rank has posted its own of the same number (a collective), or when its peer has posted the
+ * other end (send, receive). What ranks post must fit; where it does not, both calls are reported,
+ * and the works never end, as on a real device. Abort ends them.
  */
 #ifndef TESTS_CUDASIM_NCCL_HPP
 #define TESTS_CUDASIM_NCCL_HPP
@@ -69,11 +70,12 @@ struct Clique {
     std::mutex mutex;
     std::condition_variable joined;
     int ranks;
-    std::vector<int> devices;                               /* -1: that rank has not come yet */
-    bool refused;                                           /* ranks do not fit */
-    bool broken;                                            /* a rank is gone: what it takes part in never ends */
+    std::vector<int> devices; /* -1: that rank has not come yet */
+    bool refused;             /* ranks do not fit */
+    bool broken;              /* a rank is gone: what it takes part in never ends */
     std::vector<std::deque<std::shared_ptr<Posted>>> waiting; /* collectives, by rank */
-    std::map<std::pair<int, int>, std::deque<std::shared_ptr<Posted>>> sends, receives; /* from, to */
+    std::map<std::pair<int, int>, std::deque<std::shared_ptr<Posted>>> sends,
+        receives;                              /* from, to */
     std::map<size_t, std::thread::id> callers; /* of collectives outside of groups, by number */
 
     bool complete() const;
@@ -91,7 +93,7 @@ struct ncclComm {
     std::shared_ptr<sim::Clique> clique;
     int rank, device;
     bool blocking, aborted, finalized;
-    size_t collectives; /* called so far */
+    size_t collectives;  /* called so far */
     cudaStream_t stream; /* of the last work; NULL: none yet */
     std::string error;
 };

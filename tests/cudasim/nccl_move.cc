@@ -1,7 +1,7 @@
 /* nccl_move.cc: the kinds of tasks, how ranks' tasks find each other, and what then moves.
  *
- * Sums are added in one fixed tree whatever the order of arrival: neighbours in pairs, pairs in pairs, each sum rounded
- * to the type, so that every rank has the same bits, run after run.
+ * Sums are added in one fixed tree whatever the order of arrival: neighbours in pairs, pairs in
+ * pairs, each sum rounded to the type, so that every rank has the same bits, run after run.
  */
 #include <algorithm>
 #include <cstring>
@@ -16,10 +16,10 @@ static const struct {
     Type type;
     const char *name;
 } types[] = {
-    {ncclInt8, Type::i8, "int8"},       {ncclUint8, Type::u8, "uint8"},
-    {ncclInt32, Type::i32, "int32"},    {ncclUint32, Type::u32, "uint32"},
-    {ncclInt64, Type::i64, "int64"},    {ncclUint64, Type::u64, "uint64"},
-    {ncclFloat32, Type::f32, "float32"}, {ncclFloat64, Type::f64, "float64"},
+    {ncclInt8, Type::i8, "int8"},           {ncclUint8, Type::u8, "uint8"},
+    {ncclInt32, Type::i32, "int32"},        {ncclUint32, Type::u32, "uint32"},
+    {ncclInt64, Type::i64, "int64"},        {ncclUint64, Type::u64, "uint64"},
+    {ncclFloat32, Type::f32, "float32"},    {ncclFloat64, Type::f64, "float64"},
     {ncclBfloat16, Type::bf16, "bfloat16"},
 };
 
@@ -146,29 +146,58 @@ static void move_pair(const std::vector<Posted *> &all)
     copy(all[1]->out, all[0]->in, bytes_of(all[0]->task));
 }
 
-const TaskKind all_reduce = {"ncclAllReduce", true, true, false,
-                             [](const Task &t, int, int) { return TaskBytes{bytes_of(t), bytes_of(t)}; },
+const TaskKind all_reduce = {"ncclAllReduce",
+                             true,
+                             true,
+                             false,
+                             [](const Task &t, int, int) {
+                                 return TaskBytes{bytes_of(t), bytes_of(t)};
+                             },
                              move_all_reduce};
-const TaskKind reduce_scatter = {
-    "ncclReduceScatter", true, true, false,
-    [](const Task &t, int ranks, int) { return TaskBytes{bytes_of(t) * size_t(ranks), bytes_of(t)}; },
-    move_reduce_scatter};
-const TaskKind all_gather = {
-    "ncclAllGather", true, false, false,
-    [](const Task &t, int ranks, int) { return TaskBytes{bytes_of(t), bytes_of(t) * size_t(ranks)}; },
-    move_all_gather};
-const TaskKind broadcast = {
-    "ncclBroadcast", true, false, true,
-    [](const Task &t, int, int rank) { return TaskBytes{rank == t.root ? bytes_of(t) : 0, bytes_of(t)}; },
-    move_broadcast};
-const TaskKind reduce = {
-    "ncclReduce", true, true, true,
-    [](const Task &t, int, int rank) { return TaskBytes{bytes_of(t), rank == t.root ? bytes_of(t) : 0}; },
-    move_reduce};
-const TaskKind send = {"ncclSend", false, false, false,
-                       [](const Task &t, int, int) { return TaskBytes{bytes_of(t), 0}; }, move_pair};
-const TaskKind receive = {"ncclRecv", false, false, false,
-                          [](const Task &t, int, int) { return TaskBytes{0, bytes_of(t)}; }, move_pair};
+const TaskKind reduce_scatter = {"ncclReduceScatter",
+                                 true,
+                                 true,
+                                 false,
+                                 [](const Task &t, int ranks, int) {
+                                     return TaskBytes{bytes_of(t) * size_t(ranks), bytes_of(t)};
+                                 },
+                                 move_reduce_scatter};
+const TaskKind all_gather = {"ncclAllGather",
+                             true,
+                             false,
+                             false,
+                             [](const Task &t, int ranks, int) {
+                                 return TaskBytes{bytes_of(t), bytes_of(t) * size_t(ranks)};
+                             },
+                             move_all_gather};
+const TaskKind broadcast = {"ncclBroadcast",
+                            true,
+                            false,
+                            true,
+                            [](const Task &t, int, int rank) {
+                                return TaskBytes{rank == t.root ? bytes_of(t) : 0, bytes_of(t)};
+                            },
+                            move_broadcast};
+const TaskKind reduce = {"ncclReduce",
+                         true,
+                         true,
+                         true,
+                         [](const Task &t, int, int rank) {
+                             return TaskBytes{bytes_of(t), rank == t.root ? bytes_of(t) : 0};
+                         },
+                         move_reduce};
+const TaskKind send = {"ncclSend",
+                       false,
+                       false,
+                       false,
+                       [](const Task &t, int, int) { return TaskBytes{bytes_of(t), 0}; },
+                       move_pair};
+const TaskKind receive = {"ncclRecv",
+                          false,
+                          false,
+                          false,
+                          [](const Task &t, int, int) { return TaskBytes{0, bytes_of(t)}; },
+                          move_pair};
 
 bool Clique::complete() const
 {
@@ -179,7 +208,8 @@ void clique_post(Clique *clique, int rank, Work *work, Memory memory)
 {
     for (size_t i = 0; i < work->tasks.size(); i++) {
         const Task &task = work->tasks[i];
-        auto posted = std::make_shared<Posted>(Posted{task, memory[2 * i], memory[2 * i + 1], false});
+        auto posted =
+            std::make_shared<Posted>(Posted{task, memory[2 * i], memory[2 * i + 1], false});
         work->posted.push_back(posted);
         if (task.kind->collective)
             clique->waiting[size_t(rank)].push_back(posted);

@@ -29,7 +29,8 @@ static double load_bf16(const void *data, int64_t index)
     return double(value);
 }
 
-/* To odd on the way through float, so that the second rounding cannot meet a tie that the first one made. */
+/* To odd on the way through float, so that the second rounding cannot meet a tie that the first one
+ * made. */
 static uint32_t float_bits_to_odd(double number)
 {
     float value = float(number);
@@ -44,8 +45,8 @@ static uint32_t float_bits_to_odd(double number)
 static void store_bf16(void *data, int64_t index, double number)
 {
     uint32_t bits = float_bits_to_odd(number);
-    uint32_t rounded = std::isnan(number) ? bits >> 16 | 0x40
-                                          : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    uint32_t rounded =
+        std::isnan(number) ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     static_cast<uint16_t *>(data)[index] = uint16_t(rounded);
 }
 
@@ -143,7 +144,8 @@ template <typename Visit> static void view_each(const View &view, Visit visit)
     }
 }
 
-/* The dimensions with more than one element, by rising stride: what lies side by side then follows in order. */
+/* The dimensions with more than one element, by rising stride: what lies side by side then follows
+ * in order. */
 static std::vector<int> dims_by_stride(const View &view)
 {
     std::vector<int> order;

@@ -1,7 +1,9 @@
-/* number.hpp: how the simulated libraries read and write numbers: as doubles, rounded once when stored.
+/* number.hpp: how the simulated libraries read and write numbers: as doubles, rounded once when
+ * stored.
  *
- * A library call loads its tensors densely (`view_load`), works on doubles in row-major order (loops.hpp), and stores
- * the result by way of the descriptor's strides and type (`view_store`). Layout and type are nowhere else.
+ * A library call loads its tensors densely (`view_load`), works on doubles in row-major order
+ * (loops.hpp), and stores the result by way of the descriptor's strides and type (`view_store`).
+ * Layout and type are nowhere else.
  */
 #ifndef TESTS_CUDASIM_NUMBER_HPP
 #define TESTS_CUDASIM_NUMBER_HPP
@@ -24,7 +26,8 @@ void number_store(Type type, void *data, int64_t index, double value);
 
 constexpr int view_rank_max = 8;
 
-/* A tensor as a descriptor has it: strides in elements. Index order of `dim` is the logical one (N, C, H, W). */
+/* A tensor as a descriptor has it: strides in elements. Index order of `dim` is the logical one (N,
+ * C, H, W). */
 struct View {
     Type type = Type::none;
     int rank = 0;
@@ -49,7 +52,8 @@ std::vector<Span> view_spans(const View &view);
 
 doubles view_load(const View &view, const void *data);
 
-/* data = alpha * values + beta * data, in double, rounded once; with beta = 0 the old contents are not read. */
+/* data = alpha * values + beta * data, in double, rounded once; with beta = 0 the old contents are
+ * not read. */
 void view_store(const View &view, void *data, const doubles &values, double alpha = 1,
                 double beta = 0);
 
