@@ -124,6 +124,7 @@ cudnnStatus_t conv_launch(cudnnHandle_t handle, const char *call, Direction dire
     launch.in(data[role.second], second);
     launch.out(const_cast<void *>(data[role.out]), out, old != 0);
     launch.scratch(p.workspace, needed);
+    launch.allow(Launch::Overlap::none);
     return cudnn_launched(launch.enqueue([=](Memory memory) {
         doubles values =
             role.loops(conv, view_load(first, memory[0]), view_load(second, memory[1]));

@@ -127,6 +127,7 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
     REFUSE_IF(!alpha || !beta, CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "%s: no alpha or beta", call);
     double factor = cudnn_scalar(vy, alpha), old = cudnn_scalar(vy, beta);
     Launch launch(call, handle->stream);
+    launch.allow(Launch::Overlap::none);
     launch.in(x, vx);
     launch.out(y, vy, old != 0);
     return cudnn_launched(launch.enqueue([=](Memory memory) {
@@ -158,6 +159,7 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
     double factor = cudnn_scalar(vdx, alpha), old = cudnn_scalar(vdx, beta);
     bool settled = descriptor->mode != CUDNN_POOLING_MAX;
     Launch launch(call, handle->stream);
+    launch.allow(Launch::Overlap::none);
     launch.in(y, vy);
     launch.in(dy, vdy);
     launch.in(x, vx);

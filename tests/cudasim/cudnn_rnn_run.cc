@@ -345,6 +345,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
     bool lstm = rnn->cell == CUDNN_LSTM;
     RnnPlan p = plan_of(a);
     Launch launch(call, handle->stream);
+    launch.allow(Launch::Overlap::none);
     launch.in(lengths, p.lengths);
     launch.in(x, rnn_data_spans(p.x, false));
     launch.in(weights, view_packed(rnn->type, {rnn_weight_count(*rnn)}));
@@ -377,6 +378,7 @@ cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const in
     RnnPlan p = plan_of(a);
     size_t traces = rnn_trace_bytes(*rnn, p.x);
     Launch launch(call, handle->stream);
+    launch.allow(Launch::Overlap::none);
     launch.in(lengths, p.lengths);
     launch.in(y, rnn_data_spans(p.y, false));
     launch.in(dy, rnn_data_spans(p.y, false));
@@ -410,6 +412,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(
               "%s: the gradient is added to what is there, nothing else", call);
     RnnPlan p = plan_of(a);
     Launch launch(call, handle->stream);
+    launch.allow(Launch::Overlap::none);
     launch.in(lengths, p.lengths);
     launch.in(x, rnn_data_spans(p.x, false));
     launch.in(hx, p.states);

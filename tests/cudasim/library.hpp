@@ -34,6 +34,11 @@ class Launch
     int out(void *data, std::vector<Span> spans, bool also_read = false);
     int scratch(void *data, size_t bytes); /* written, and worth nothing afterwards */
 
+    /* What is written may overlap another operand not at all, or only by being the same bytes (in
+     * place: unless said otherwise), or as the call's own rules have it. Else it is reported. */
+    enum class Overlap { none, same, any };
+    void allow(Overlap overlap);
+
     cudaError_t enqueue(std::function<void(Memory)> run);
 
     /* An operation that waits for others: at its turn it is tried, and again whenever `retry` was
@@ -47,7 +52,9 @@ class Launch
         bool reads, writes;
     };
     int add(const void *data, std::vector<Span> spans, bool reads, bool writes);
+    void check_overlap() const;
 
+    Overlap allowed = Overlap::same;
     const char *name;
     cudaStream_t stream;
     std::vector<Operand> operands;
