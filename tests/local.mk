@@ -14,4 +14,7 @@ include tests/golden/local.mk
 include tests/daemon/local.mk
 include tests/client/local.mk
 include tests/system/local.mk
+if HAVE_CUDA
+include tests/cudasim/libraries.mk
+endif
 endif

@@ -1,5 +1,8 @@
 /* check_cudnn_conv.cc: convolution against PyTorch's, in both layouts and types; its algorithms;
  * what is refused. */
+#include <algorithm>
+#include <cstring>
+
 #include "tests/cudasim/cudnn_test.hpp"
 
 using namespace sim;
@@ -187,6 +190,17 @@ START_TEST(determinism_is_as_told)
 }
 END_TEST
 
+START_TEST(overlap_is_reported)
+{
+    Operands o(cases[0], layouts[0], ".dy");
+    char *x = static_cast<char *>(o.x.data());
+    EXPECT_OK(cudnnConvolutionForward(o.handle, &one, o.x.descriptor, x, o.filter, o.w.get(),
+                                      o.conv, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, nullptr, 0,
+                                      &zero, o.y.descriptor, x + 64));
+    expect_finding("overlap");
+}
+END_TEST
+
 START_TEST(convolution_refuses)
 {
     Operands o(cases[0], layouts[0], ".dy");
@@ -223,5 +237,6 @@ int main()
 {
     return run_suite("cudnn_conv",
                      {forward_is_pytorchs, backward_is_pytorchs, gradients_are_added_with_beta,
-                      fused_with_bias_and_relu, determinism_is_as_told, convolution_refuses});
+                      fused_with_bias_and_relu, determinism_is_as_told, overlap_is_reported,
+                      convolution_refuses});
 }

@@ -195,6 +195,23 @@ START_TEST(inference_is_forward_alone)
 }
 END_TEST
 
+/* Lengths on the device that are not the descriptor's. */
+START_TEST(other_lengths_are_reported)
+{
+    Network n(cases[2]);
+    Buffer weights(n.bytes(n.weight_bytes)), workspace(n.bytes(n.workspace_bytes));
+    Buffer x(n.sequence(inputs), golden("gru.x")), y(n.sequence(hidden));
+    Buffer lengths(view_packed(Type::i32, {n.batch}), {3, 2});
+    put_weights(n, weights.get());
+    EXPECT_OK(cudnnRNNForward(
+        n.handle, n.rnn, CUDNN_FWD_MODE_INFERENCE, static_cast<const int32_t *>(lengths.get()), n.x,
+        x.get(), n.y, y.get(), n.states, nullptr, nullptr, n.states, nullptr, nullptr,
+        n.weight_bytes, weights.get(), n.workspace_bytes, workspace.get(), 0, nullptr));
+    y.read();
+    expect_finding("the device's length of sample 1 is 2, the descriptor's 3");
+}
+END_TEST
+
 START_TEST(rnn_refuses)
 {
     Network n(cases[0]);
@@ -228,5 +245,6 @@ END_TEST
 
 int main()
 {
-    return run_suite("cudnn_rnn", {networks_are_pytorchs, inference_is_forward_alone, rnn_refuses});
+    return run_suite("cudnn_rnn", {networks_are_pytorchs, inference_is_forward_alone,
+                                   other_lengths_are_reported, rnn_refuses});
 }

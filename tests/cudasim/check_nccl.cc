@@ -1,5 +1,7 @@
 /* check_nccl.cc: collectives, send and receive over simulated devices: values to the bit, what is
  * refused, what is reported, and that a collective that never completes can be aborted. */
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <nccl.h>
 #include <thread>
@@ -261,7 +263,7 @@ START_TEST(nccl_refuses)
     cudaStream_t stream = ranks.streams[0];
     EXPECT(ncclAllReduce(nullptr, in.at(0), count, ncclFloat32, ncclSum, comm, stream),
            ncclInvalidArgument);
-    EXPECT(ncclAllReduce(in.at(0), in.at(0), count, ncclDataType_t(77), ncclSum, comm, stream),
+    EXPECT(ncclAllReduce(in.at(0), in.at(0), count, ncclNumTypes, ncclSum, comm, stream),
            ncclInvalidArgument);
     EXPECT(ncclAllReduce(in.at(0), in.at(0), count, ncclFloat32, ncclRedOp_t(9), comm, stream),
            ncclInvalidArgument);
@@ -277,8 +279,87 @@ START_TEST(nccl_refuses)
 }
 END_TEST
 
+/* Of ranks that call different things both are told; nothing moves until they give up. */
+START_TEST(mismatches_are_reported)
+{
+    Ranks ranks(2);
+    Buffers in(2, floats({count}), [](int r) { return values(r, count); });
+    ranks.group([&](int r, ncclComm_t comm, cudaStream_t stream) {
+        return ncclAllReduce(in.at(r), in.at(r), size_t(count - r), ncclFloat32, ncclSum, comm,
+                             stream);
+    });
+    EXPECT(cudaStreamQuery(ranks.streams[0]), cudaErrorNotReady);
+    expect_finding("rank 0: ncclAllReduce(count 5, type 7, sum); rank 1: ncclAllReduce(count 4");
+    for (ncclComm_t &comm : ranks.comms) {
+        EXPECT_OK(ncclCommAbort(comm));
+        comm = nullptr;
+    }
+    EXPECT_OK(cudaStreamSynchronize(ranks.streams[0]));
+    expect_equal(in.read(0), values(0, count));
+}
+END_TEST
+
+START_TEST(overlaps_are_reported)
+{
+    Ranks ranks(2);
+    Buffers whole(2, floats({2 * count}), [](int r) { return values(r, 2 * count); });
+    ranks.group([&](int r, ncclComm_t comm,
+                    cudaStream_t stream) { /* in place */
+                                           float *out = static_cast<float *>(whole.at(r));
+                                           return ncclAllGather(out + r * count, out, count,
+                                                                ncclFloat32, comm, stream);
+    });
+    whole.read(0);
+    expect_no_finding();
+    ranks.group([&](int r, ncclComm_t comm, cudaStream_t stream) {
+        float *out = static_cast<float *>(whole.at(r));
+        return ncclAllGather(out + (r == 0), out, count, ncclFloat32, comm, stream);
+    });
+    whole.read(0);
+    std::vector<std::string> findings = core_take_findings();
+    ck_assert_uint_eq(findings.size(), 2);
+    ck_assert_ptr_nonnull(strstr(findings[0].c_str(), "overlap otherwise than in place"));
+}
+END_TEST
+
+START_TEST(groups_are_asked_for)
+{
+    Ranks ranks(2);
+    Buffers in(2, floats({count}), [](int r) { return values(r, count); });
+    for (int r = 0; r < 2; r++)
+        EXPECT_OK(ncclAllReduce(in.at(r), in.at(r), count, ncclFloat32, ncclSum,
+                                ranks.comms[size_t(r)], ranks.streams[size_t(r)]));
+    expect_finding("one thread calls collective 0 for two ranks without a group");
+}
+END_TEST
+
+/* What never completes leaves its streams busy, and no error; abort ends it. */
+START_TEST(abort_ends_what_hangs)
+{
+    setenv("CUDASIM_FAULT", "collective:1", 1);
+    Ranks ranks(2);
+    Buffers in(2, floats({count}), [](int r) { return values(r, count); });
+    ranks.group([&](int r, ncclComm_t comm, cudaStream_t stream) {
+        return ncclAllReduce(in.at(r), in.at(r), count, ncclFloat32, ncclSum, comm, stream);
+    });
+    ncclResult_t error;
+    for (size_t r = 0; r < 2; r++) {
+        EXPECT(cudaStreamQuery(ranks.streams[r]), cudaErrorNotReady);
+        EXPECT_OK(ncclCommGetAsyncError(ranks.comms[r], &error));
+        EXPECT(error, ncclSuccess);
+    }
+    for (size_t r = 0; r < 2; r++) {
+        EXPECT_OK(ncclCommAbort(ranks.comms[r]));
+        ranks.comms[r] = nullptr;
+        EXPECT_OK(cudaStreamSynchronize(ranks.streams[r]));
+    }
+    unsetenv("CUDASIM_FAULT");
+}
+END_TEST
+
 int main()
 {
     return run_suite("nccl", {all_reduce_adds_in_a_tree, scatter_and_gather, roots, ring,
-                              other_types, a_thread_a_rank, nccl_refuses});
+                              other_types, a_thread_a_rank, nccl_refuses, mismatches_are_reported,
+                              overlaps_are_reported, groups_are_asked_for, abort_ends_what_hangs});
 }

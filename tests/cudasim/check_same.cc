@@ -1,16 +1,17 @@
 /* check_same.cc: what needs no device is asked of the simulated and of the real libraries alike:
- * the same statuses, the same answers. Skipped, aloud, where the real libraries are not there.
- *
- * Usage: check_same SIMULATED-FOLDER REAL-FOLDER
- */
+ * the same statuses, the same answers. Skipped, aloud, where the real libraries are not there. */
 #include <cstdio>
 #include <cstdlib>
 #include <cublasLt.h>
 #include <cudnn.h>
 #include <dlfcn.h>
-#include <functional>
 #include <string>
+#include <unistd.h>
 #include <vector>
+
+extern "C" {
+#include "tests/lib/checks.h"
+}
 
 struct Library {
     void *handle;
@@ -291,48 +292,47 @@ static const struct {
     {"libcublasLt.so.13", "attributes", attributes},
 };
 
-static Library open_library(const char *folder, const char *name)
+static Library open_library(const std::string &folder, const char *name)
 {
-    return {dlopen((std::string(folder) + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL), ""};
+    return {dlopen((folder + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL), ""};
 }
 
-/* The first line that differs, with the one before it. */
-static void tell_difference(const char *what, const std::string &a, const std::string &b)
+static std::string simulated_folder()
 {
-    size_t at = 0, line = 0;
-    while (at < a.size() && at < b.size() && a[at] == b[at])
-        line = a[at++] == '\n' ? at : line;
-    size_t before = line < 2 ? 0 : a.rfind('\n', line - 2) + 1;
-    fprintf(stderr, "check_same: %s: simulated\n%s\nreal\n%s\n", what,
-            a.substr(before, a.find('\n', at) - before).c_str(),
-            b.substr(before, b.find('\n', at) - before).c_str());
+    const char *build = getenv("TRAIND_TEST_BUILD");
+    return std::string(build ? build : ".") + "/tests/cudasim/lib";
 }
 
-int main(int argc, char **argv)
+static std::string real_folder()
 {
-    int failed = 0;
-    if (argc != 3) {
-        fprintf(stderr, "usage: check_same SIMULATED-FOLDER REAL-FOLDER\n");
-        return EXIT_FAILURE;
-    }
+    return CUDA_HOME "/lib64";
+}
+
+START_TEST(same_answers)
+{
+    auto &row = rows[_i];
+    Library simulated = open_library(simulated_folder(), row.library);
+    ck_assert_msg(simulated.handle, "%s", dlerror());
+    Library real = open_library(real_folder(), row.library);
+    ck_assert_msg(real.handle, "%s", dlerror());
+    row.ask(&simulated);
+    row.ask(&real);
+    ck_assert_str_eq(simulated.answers.c_str(), real.answers.c_str());
+}
+END_TEST
+
+int main()
+{
+    std::vector<const char *> names;
+    bool there = true;
     for (auto &row : rows) {
-        Library simulated = open_library(argv[1], row.library),
-                real = open_library(argv[2], row.library);
-        if (!simulated.handle) {
-            fprintf(stderr, "check_same: %s\n", dlerror());
-            return EXIT_FAILURE;
-        }
-        if (!real.handle) {
-            printf("check_same: skipped: %s\n", dlerror());
-            return 77;
-        }
-        row.ask(&simulated);
-        row.ask(&real);
-        if (simulated.answers != real.answers) {
-            tell_difference(row.what, simulated.answers, real.answers);
-            failed++;
-        }
+        names.push_back(row.what);
+        there = there && access((real_folder() + "/" + row.library).c_str(), R_OK) == 0;
     }
-    printf("check_same: %zu tables, %d differ\n", std::size(rows), failed);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (!there)
+        return checks_skip(names.data(), names.size(), "the real libraries are not there");
+    Suite *suite = suite_create("same");
+    TCase *tcase = checks_case(suite, "same", 60);
+    tcase_add_loop_test(tcase, same_answers, 0, int(names.size()));
+    return checks_run(suite);
 }

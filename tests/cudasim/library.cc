@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdarg>
+#include <cstdio>
 
 namespace sim
 {
@@ -67,9 +69,9 @@ static bool equal(const std::vector<Span> &a, const std::vector<Span> &b)
 
 void Launch::check_overlap() const
 {
-    for (size_t i = 0; i < operands.size(); i++)
+    for (size_t i = 0; i < operands.size() && allowed != Overlap::any; i++)
         for (size_t j = 0; j < i; j++) {
-            const Operand &a = operands[i], &b = operands[j];
+            const Access &a = operands[i], &b = operands[j];
             bool in_place = a.data == b.data && equal(a.spans, b.spans);
             if (!(a.writes || b.writes) || (in_place && allowed == Overlap::same) ||
                 !share(uintptr_t(a.data), a.spans, uintptr_t(b.data), b.spans))
@@ -77,6 +79,51 @@ void Launch::check_overlap() const
             report("%s: operands %zu (%p) and %zu (%p) overlap, and one is written", name, j,
                    b.data, i, a.data);
         }
+}
+
+cudaError_t Launch::enqueue_until(std::function<bool(Memory)> done)
+{
+    check_overlap();
+    return core_enqueue(name, stream, operands, std::move(done));
+}
+
+cudaError_t Launch::enqueue(std::function<void(Memory)> run)
+{
+    return enqueue_until([=](Memory memory) {
+        run(memory);
+        return true;
+    });
+}
+
+void report(const char *format, ...)
+{
+    char sentence[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    core_report(sentence);
+}
+
+int current_device()
+{
+    int device = -1;
+    cudaGetDevice(&device);
+    return device;
+}
+
+int stream_device(cudaStream_t stream)
+{
+    int device = -1;
+    cudaStreamGetDevice(stream, &device);
+    return device;
+}
+
+int pointer_device(const void *data)
+{
+    cudaPointerAttributes attributes = {};
+    bool known = cudaPointerGetAttributes(&attributes, data) == cudaSuccess;
+    return known && attributes.type == cudaMemoryTypeDevice ? attributes.device : -1;
 }
 
 void unsettle(doubles *values)

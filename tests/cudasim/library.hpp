@@ -9,16 +9,10 @@
 #ifndef TESTS_CUDASIM_LIBRARY_HPP
 #define TESTS_CUDASIM_LIBRARY_HPP
 
-#include <cuda_runtime_api.h>
-#include <functional>
-
-#include "tests/cudasim/number.hpp"
+#include "tests/cudasim/core.hpp"
 
 namespace sim
 {
-
-/* What the closure gets: memory[i] is operand i's first byte; NULL where NULL was named. */
-using Memory = void *const *;
 
 class Launch
 {
@@ -41,46 +35,31 @@ class Launch
 
     cudaError_t enqueue(std::function<void(Memory)> run);
 
-    /* An operation that waits for others: at its turn it is tried, and again whenever `retry` was
-     * called, until it says that it is done. */
+    /* An operation that waits for others: at its turn it is tried, and again whenever core_retry
+     * was called, until it says that it is done. */
     cudaError_t enqueue_until(std::function<bool(Memory)> done);
 
   private:
-    struct Operand {
-        const void *data;
-        std::vector<Span> spans;
-        bool reads, writes;
-    };
     int add(const void *data, std::vector<Span> spans, bool reads, bool writes);
     void check_overlap() const;
 
     Overlap allowed = Overlap::same;
     const char *name;
     cudaStream_t stream;
-    std::vector<Operand> operands;
+    std::vector<Access> operands;
 };
 
 /* Makes values differ in the last bit from call to call: what adds in the order in which its blocks
  * come. */
 void unsettle(doubles *values);
 
-/* Tries the operations that wait once more. */
-void retry();
-
 /* A finding: what the real library would not have noticed, and should not have been done. */
 void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool aligned(const void *data, size_t bytes);
 int current_device();
-
-/* Whose memory a pointer lies in; -1: of none. */
-int pointer_device(const void *data);
-
-/* Whether the run asked for this collective (counted over all) never to complete. */
-bool fault_hangs_collective();
-
-/* Which device a stream belongs to (the default stream: the current one). */
 int stream_device(cudaStream_t stream);
+int pointer_device(const void *data); /* whose memory it lies in; -1: no device's */
 
 } // namespace sim
 

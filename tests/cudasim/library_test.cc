@@ -69,6 +69,19 @@ View floats(const std::vector<int64_t> &dim)
     return view_packed(Type::f32, dim);
 }
 
+void expect_finding(const char *part)
+{
+    std::vector<std::string> findings = core_take_findings();
+    ck_assert_msg(findings.size() == 1, "%zu findings, should be one: %s", findings.size(), part);
+    ck_assert_msg(strstr(findings[0].c_str(), part), "found: %s", findings[0].c_str());
+}
+
+void expect_no_finding()
+{
+    std::vector<std::string> findings = core_take_findings();
+    ck_assert_msg(findings.empty(), "found: %s", findings.empty() ? "" : findings[0].c_str());
+}
+
 void expect_near(const doubles &found, const doubles &wanted, const char *what, double tolerance)
 {
     ck_assert_uint_eq(found.size(), wanted.size());
@@ -80,16 +93,10 @@ void expect_near(const doubles &found, const doubles &wanted, const char *what, 
 int run_suite(const char *name, std::initializer_list<const TTest *> tests)
 {
     Suite *suite = suite_create(name);
-    TCase *tcase = tcase_create(name);
+    TCase *tcase = checks_case(suite, name, 60);
     for (const TTest *test : tests)
         tcase_add_test(tcase, test);
-    tcase_set_timeout(tcase, 60);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return checks_run(suite);
 }
 
 } // namespace sim

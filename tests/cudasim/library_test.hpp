@@ -3,11 +3,12 @@
 #ifndef TESTS_CUDASIM_LIBRARY_TEST_HPP
 #define TESTS_CUDASIM_LIBRARY_TEST_HPP
 
-#include <check.h>
-#include <cuda_runtime_api.h>
 #include <string>
 
-#include "tests/cudasim/number.hpp"
+#include "tests/cudasim/core.hpp"
+extern "C" {
+#include "tests/lib/checks.h"
+}
 
 namespace sim
 {
@@ -35,6 +36,10 @@ class Buffer
 };
 
 View floats(const std::vector<int64_t> &dim);
+
+/* What was reported since the last call is one finding with this in it. */
+void expect_finding(const char *part);
+void expect_no_finding();
 
 void expect_near(const doubles &found, const doubles &wanted, const char *what,
                  double tolerance = 2e-6);

@@ -152,7 +152,7 @@ static bool attempt(const Comm &comm, const std::shared_ptr<Work> &work, bool ha
     if (work->posted.empty())
         clique_post(&clique, comm->rank, work.get(), memory);
     if (clique_match(&clique))
-        retry();
+        core_retry();
     bool done =
         std::all_of(work->posted.begin(), work->posted.end(), [](auto &p) { return p->done; });
     if (done)
@@ -175,7 +175,7 @@ ncclResult_t work_enqueue(const Comm &comm, cudaStream_t stream, std::vector<Tas
     }
     launch.allow(Launch::Overlap::any); /* check_pointers knows the rules */
     auto work = std::make_shared<Work>(Work{std::move(tasks), {}});
-    bool hangs = fault_hangs_collective();
+    bool hangs = core_fault("collective");
     cudaError_t error =
         launch.enqueue_until([=](Memory memory) { return attempt(comm, work, hangs, memory); });
     comm->stream = stream;
@@ -319,7 +319,7 @@ static void leave(const Comm &comm, bool abort)
         std::lock_guard<std::mutex> lock(world.mutex);
         world.comms.erase(comm.get());
     }
-    retry();
+    core_retry();
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t handle)
