@@ -18,9 +18,15 @@ int Launch::add(const void *data, std::vector<Span> spans, bool reads, bool writ
     return int(operands.size()) - 1;
 }
 
+/* A view of nothing is none. */
+static std::vector<Span> spans_of(const void *data, const View &view)
+{
+    return data ? view_spans(view) : std::vector<Span>();
+}
+
 int Launch::in(const void *data, const View &view)
 {
-    return add(data, view_spans(view), true, false);
+    return add(data, spans_of(data, view), true, false);
 }
 
 int Launch::in(const void *data, std::vector<Span> spans)
@@ -30,7 +36,7 @@ int Launch::in(const void *data, std::vector<Span> spans)
 
 int Launch::out(void *data, const View &view, bool also_read)
 {
-    return add(data, view_spans(view), also_read, true);
+    return add(data, spans_of(data, view), also_read, true);
 }
 
 int Launch::out(void *data, std::vector<Span> spans, bool also_read)
