@@ -14,6 +14,8 @@ include tests/golden/local.mk
 include tests/daemon/local.mk
 include tests/client/local.mk
 include tests/system/local.mk
+EXTRA_DIST += tests/cudasim/cublas.map tests/cudasim/cudart.map tests/cudasim/cublaslt.map tests/cudasim/cudnn.map \
+	tests/cudasim/nccl.map tests/cudasim/golden.txt tests/cudasim/generate.py
 if HAVE_CUDA
 include tests/cudasim/libraries.mk
 endif

@@ -85,8 +85,7 @@ tests_cudasim_lib_libnccl_so_2_SOURCES = \
 	tests/cudasim/nccl.cc \
 	tests/cudasim/nccl.hpp \
 	tests/cudasim/nccl_move.cc
-EXTRA_DIST += tests/cudasim/cublas.map tests/cudasim/cudart.map tests/cudasim/cublaslt.map tests/cudasim/cudnn.map \
-	tests/cudasim/nccl.map tests/cudasim/golden.txt tests/cudasim/generate.py
+
 
 # Their tests run over the simulated ones alone, whatever LD_LIBRARY_PATH says.
 CUDASIM_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
