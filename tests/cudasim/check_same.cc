@@ -14,13 +14,14 @@ extern "C" {
 }
 
 struct Library {
+    const char *name; /* of its version node too */
     void *handle;
     std::string answers;
 };
 
 static void *symbol(const Library &library, const char *name)
 {
-    void *address = dlsym(library.handle, name);
+    void *address = dlvsym(library.handle, name, library.name);
     if (!address) {
         fprintf(stderr, "check_same: %s\n", dlerror());
         exit(EXIT_FAILURE);
@@ -294,7 +295,7 @@ static const struct {
 
 static Library open_library(const std::string &folder, const char *name)
 {
-    return {dlopen((folder + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL), ""};
+    return {name, dlopen((folder + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL), ""};
 }
 
 static std::string simulated_folder()
