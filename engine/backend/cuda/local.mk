@@ -7,6 +7,7 @@ endif
 cuda_sources = \
 	%D%/activation.c \
 	%D%/batch_norm.c \
+	%D%/cat.c \
 	%D%/channels.h \
 	%D%/class_loss.c \
 	%D%/conv2d.c \
@@ -15,12 +16,14 @@ cuda_sources = \
 	%D%/cuda.h \
 	%D%/device.c \
 	%D%/dropout.c \
+	%D%/embedding.c \
 	%D%/fold.c \
 	%D%/gradients.c \
 	%D%/image.h \
 	%D%/kernels.def \
 	%D%/launch.h \
 	%D%/launchers.h \
+	%D%/layer_norm.c \
 	%D%/layout.c \
 	%D%/layout.h \
 	%D%/linear.c \
@@ -37,6 +40,9 @@ cuda_sources = \
 	%D%/real.cuh \
 	%D%/reduce.h \
 	%D%/reorder.c \
+	%D%/rows.h \
+	%D%/sequence.h \
+	%D%/softmax.c \
 	%D%/statistics.c \
 	%D%/status.c \
 	%D%/status.h \
@@ -60,6 +66,8 @@ cuda_kernels = \
 	%D%/loss.cu \
 	%D%/pool.cu \
 	%D%/reduce.cu \
+	%D%/rows.cu \
+	%D%/sequence.cu \
 	%D%/step.cu \
 	%D%/update.cu
 EXTRA_DIST += $(cuda_kernels)

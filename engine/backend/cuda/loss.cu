@@ -22,11 +22,8 @@ __device__ inline bool row_counts(const ClassLoss &loss, int64_t row, int64_t ta
         return false;
     if (target >= 0 && target < loss.classes)
         return true;
-    if (threadIdx.x == 0 && atomicCAS(&fault->kind, (int)FAULT_NONE, (int)FAULT_CLASS) == 0) {
-        fault->sample = row / loss.rows_a_sample;
-        fault->value = target;
-        fault->limit = loss.classes;
-    }
+    if (threadIdx.x == 0)
+        blame(fault, FAULT_CLASS, row / loss.rows_a_sample, target, loss.classes);
     return false;
 }
 

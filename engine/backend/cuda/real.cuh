@@ -91,6 +91,17 @@ struct Largest {
     }
 };
 
+/* The first to find what must not be there says so. */
+__device__ inline void blame(device_fault *fault, int kind, int64_t sample, int64_t value,
+                             int64_t limit)
+{
+    if (atomicCAS(&fault->kind, (int)FAULT_NONE, kind) != FAULT_NONE)
+        return;
+    fault->sample = sample;
+    fault->value = value;
+    fault->limit = limit;
+}
+
 /* Threads of a block that goes over n elements: a power of two, from a warp to BLOCK. */
 inline unsigned threads_for(int64_t n)
 {
