@@ -11,6 +11,7 @@
 #ifndef ENGINE_BACKEND_BACKEND_H
 #define ENGINE_BACKEND_BACKEND_H
 
+#include "engine/backend/collective.h"
 #include "engine/base/arena.h"
 #include "engine/graph/graph.h"
 
@@ -27,24 +28,6 @@ struct step {
     double gradient_scale; /* of a window of several batches: 1 / what their mean divides by */
     double lr;
     bool record; /* the statistics of what train.record names are wanted */
-};
-
-/* The other replicas, or stages, as kernels see them. Implemented by engine/comm. */
-struct collective {
-    int rank, size;
-    /* Sums `count` floats over all ranks in one order, in place, everywhere the same bits. Blocks
-     * until all ranks have called. Errors: ERR_CANCELLED after an abort. */
-    int (*all_reduce)(struct collective *self, float *data, size_t count, struct err *err);
-    /* The same, but returns at once: `data` is the sum when reduce_finish has returned, and nobody
-     * touches it until then. All ranks start the same sums in the same order. */
-    int (*reduce_start)(struct collective *self, float *data, size_t count, struct err *err);
-    int (*reduce_finish)(struct collective *self, struct err *err); /* blocks; all that started */
-    /* `data`: `count` floats in parts of `share`, one a rank (the last parts may be short or
-     * empty). Each rank brings its own part and gets the others'. Blocks, fails as all_reduce. */
-    int (*all_gather)(struct collective *self, float *data, size_t count, size_t share,
-                      struct err *err);
-    /* Sums one number over all ranks in rank order. Blocks and fails as all_reduce does. */
-    int (*sum)(struct collective *self, double *value, struct err *err);
 };
 
 struct kernel_choice {
@@ -128,6 +111,7 @@ struct backend {
     int (*set_step)(struct device *device, const struct step *step, struct err *err);
     /* Returns when all that was enqueued is done. Errors: those of that work. */
     int (*wait)(struct device *device, struct err *err);
+    const struct backend_collectives *collectives; /* NULL: the host can read all devices' memory */
 };
 
 const struct kernel *backend_kernel(const struct backend *backend, const char *op); /* or NULL */

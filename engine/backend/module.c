@@ -38,6 +38,7 @@ int backend_module_cuda(const struct backend_module **ret_module, struct err *er
     if (rc != 0)
         return rc;
     setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1); /* as nvidia-smi counts */
+    setenv("NCCL_ALGO", "Ring", 0);               /* adds in one order, run after run */
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL)
         return err_set(err, ERR_DEVICE_FAILED, "the GPU backend cannot be loaded: %s", dlerror());

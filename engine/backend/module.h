@@ -31,7 +31,8 @@ struct backend_module {
 
 #define BACKEND_MODULE_SYMBOL "traind_backend_module"
 
-/* The CUDA backend. Before other threads are started: it sets CUDA_DEVICE_ORDER. Errors:
+/* The CUDA backend. Before other threads are started: it sets CUDA_DEVICE_ORDER and,
+ * where the user does not, NCCL_ALGO. Errors:
  * ERR_DEVICE_FAILED: it is not installed, or its libraries are not, or it is of another build. */
 int backend_module_cuda(const struct backend_module **ret_module, struct err *err);
 

@@ -1,5 +1,5 @@
-/* comm.h: collectives between the replicas of one process, in shared memory (a NCCL one will stand
- * beside it).
+/* comm.h: collectives between the replicas of one process: in shared memory, or by the devices
+ * themselves where their backend has such.
  *
  * Every call blocks until all ranks have made it. The result's bits do not depend on timing: the
  * order of addition is tree.h's, the ranks its leaves. An abort wakes everybody; from then on each
@@ -15,7 +15,12 @@ struct comm;
 
 int comm_new(int size, struct comm **ret_comm, struct err *err);
 void comm_free(struct comm *comm);
-/* The view of one rank; lives as long as the comm. */
+/* Where the backend's devices sum among themselves, the rank's collective is theirs from here on.
+ * On the device's thread, all ranks at once; blocks. Fails as backend_collectives.join. */
+int comm_join(struct comm *comm, int rank, const struct backend *backend, struct device *device,
+              struct err *err);
+void comm_leave(struct comm *comm, int rank); /* ahead of the device's close; joined or not */
+/* The view of one rank; lives as long as the comm, or until it joins or leaves. */
 struct collective *comm_collective(struct comm *comm, int rank);
 /* Where leaves are not ranks: `terms` of all ranks, one rank's behind the other's, are a whole tree
  * from leaf 0 on; a rank may have none. Every rank gets before + their sum in `to` (before NULL:

@@ -13,6 +13,7 @@
 #include "engine/comm/comm.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ enum {
 
 struct rank {
     struct collective collective; /* first: the public view */
+    struct collective *joined;    /* the device's own; NULL: there is none */
     struct comm *comm;
     struct comm_sum sum; /* of the call in progress */
     struct term own;     /* its terms, of an all-reduce: others may read them after an abort */
@@ -47,7 +49,10 @@ struct comm {
     atomic_int arrived;     /* ranks that wait in the present generation */
     atomic_uint generation; /* waits completed */
     atomic_bool aborted;
-    struct bell bell; /* generation or aborted changed */
+    struct bell bell;                          /* generation or aborted changed */
+    const struct backend_collectives *devices; /* NULL: nobody has joined */
+    struct group *group;                       /* of `devices` */
+    pthread_mutex_t group_lock;                /* while it is made, or aborted */
     struct rank rank[];
 };
 
@@ -269,6 +274,7 @@ int comm_new(int size, struct comm **ret_comm, struct err *err)
         return err_set(err, ERR_NOMEM, "out of memory");
     comm->size = size;
     bell_init(&comm->bell);
+    pthread_mutex_init(&comm->group_lock, NULL);
     for (int r = 0; r < size; r++) {
         comm->rank[r].collective = (struct collective){
             .rank = r,
@@ -289,13 +295,49 @@ void comm_free(struct comm *comm)
 {
     if (comm == NULL)
         return;
+    if (comm->group != NULL)
+        comm->devices->group_free(comm->group);
+    pthread_mutex_destroy(&comm->group_lock);
     bell_done(&comm->bell);
     free(comm);
 }
 
+/* The first to come makes it. */
+static int find_group(struct comm *comm, const struct backend_collectives *devices, struct err *err)
+{
+    int rc = 0;
+    pthread_mutex_lock(&comm->group_lock);
+    comm->devices = devices;
+    if (atomic_load(&comm->aborted))
+        rc = err_set(err, ERR_CANCELLED, "another replica failed");
+    else if (comm->group == NULL)
+        rc = devices->group_new(comm->size, &comm->group, err);
+    pthread_mutex_unlock(&comm->group_lock);
+    return rc;
+}
+
+int comm_join(struct comm *comm, int rank, const struct backend *backend, struct device *device,
+              struct err *err)
+{
+    if (backend->collectives == NULL)
+        return 0;
+    int rc = find_group(comm, backend->collectives, err);
+    return rc != 0 ? rc
+                   : backend->collectives->join(comm->group, rank, device, &comm->rank[rank].joined,
+                                                err);
+}
+
+void comm_leave(struct comm *comm, int rank)
+{
+    if (comm->rank[rank].joined != NULL)
+        comm->devices->leave(comm->rank[rank].joined);
+    comm->rank[rank].joined = NULL;
+}
+
 struct collective *comm_collective(struct comm *comm, int rank)
 {
-    return &comm->rank[rank].collective;
+    struct collective *joined = comm->rank[rank].joined;
+    return joined != NULL ? joined : &comm->rank[rank].collective;
 }
 
 struct comm_times comm_times(struct comm *comm, int rank)
@@ -309,4 +351,8 @@ void comm_abort(struct comm *comm)
 {
     atomic_store(&comm->aborted, true);
     bell_ring(&comm->bell);
+    pthread_mutex_lock(&comm->group_lock);
+    if (comm->group != NULL)
+        comm->devices->group_abort(comm->group);
+    pthread_mutex_unlock(&comm->group_lock);
 }

@@ -87,11 +87,24 @@ static int plan_task(void *context, int rank, struct err *err)
     return replica_plan(&replicate->drivers[rank].replica, err);
 }
 
+/* Shards are summed by the host. */
+static int join(struct replicate *replicate, int rank, struct err *err)
+{
+    if (has_shards(replicate))
+        return 0;
+    int rc = comm_join(replicate->comm, rank, replicate->config.backend,
+                       replicate->drivers[rank].replica.device, err);
+    replicate->parts[rank].chunk.collective = comm_collective(replicate->comm, rank);
+    return rc;
+}
+
 static int open_task(void *context, int rank, struct err *err)
 {
     struct replicate *replicate = context;
     struct driver *driver = &replicate->drivers[rank];
     int rc = replica_open(&driver->replica, err);
+    if (rc == 0 && replicate->comm != NULL)
+        rc = join(replicate, rank, err);
     return rc != 0 ? rc
                    : shard_sum_open(&driver->shards, &replicate->config, &replicate->map, rank,
                                     driver->replica.device, driver->replica.variables.at, err);
@@ -102,6 +115,8 @@ static int close_task(void *context, int rank, struct err *err)
     struct replicate *replicate = context;
     struct driver *driver = &replicate->drivers[rank];
     (void)err;
+    if (replicate->comm != NULL)
+        comm_leave(replicate->comm, rank);
     shard_sum_close(&driver->shards, replicate->config.backend, driver->replica.device);
     replica_close(&driver->replica);
     return 0;
@@ -255,8 +270,6 @@ static int start_crew(struct replicate *replicate, struct err *err)
             .shapes = &replicate->shapes,
             .map = &replicate->map,
         };
-        if (!has_shards(replicate) && replicate->comm != NULL)
-            replicate->parts[r].chunk.collective = comm_collective(replicate->comm, r);
     }
     return crew_start(&config, &replicate->crew, err);
 }

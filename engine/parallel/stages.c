@@ -41,16 +41,32 @@ static int plan_task(void *context, int device, struct err *err)
     return station_plan(&stages->runners[device].station, err);
 }
 
+static struct comm *replicas_of(const struct stages *stages, int device)
+{
+    return stages->replicas[placement_worker(&stages->pipeline.placement, device).stage];
+}
+
 static int open_task(void *context, int device, struct err *err)
 {
     struct stages *stages = context;
-    return station_open(&stages->runners[device].station, err);
+    struct runner *runner = &stages->runners[device];
+    struct comm *replicas = replicas_of(stages, device);
+    int rc = station_open(&runner->station, err);
+    if (rc != 0 || replicas == NULL)
+        return rc;
+    int rank = runner->replicas->rank;
+    rc = comm_join(replicas, rank, stages->config.backend, runner->station.device, err);
+    runner->replicas = comm_collective(replicas, rank);
+    return rc;
 }
 
 static int close_task(void *context, int device, struct err *err)
 {
     struct stages *stages = context;
+    struct comm *replicas = replicas_of(stages, device);
     (void)err;
+    if (replicas != NULL)
+        comm_leave(replicas, stages->runners[device].replicas->rank);
     station_close(&stages->runners[device].station);
     return 0;
 }
@@ -205,8 +221,7 @@ static int run_batch(struct stages *stages, const struct batch *batch, bool trai
 
 static void gather_times(const struct stages *stages, int device, struct strategy_times *ret_times)
 {
-    struct worker worker = placement_worker(&stages->pipeline.placement, device);
-    struct comm *replicas = stages->replicas[worker.stage];
+    struct comm *replicas = replicas_of(stages, device);
     struct comm_times of[2] = {{0}};
     if (replicas != NULL)
         of[0] = comm_times(replicas, stages->runners[device].replicas->rank);

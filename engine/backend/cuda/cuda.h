@@ -1,8 +1,9 @@
 /* cuda.h: what the CUDA backend's files share: a device as its streams and its libraries' handles.
  *
- * Kernels are enqueued on `compute`, in order. Copies from the host go through pinned memory on
- * `in`, copies to it on `out`; events order them with `compute`, so that the host waits only for
- * what it reads. All calls on the device's thread.
+ * Kernels are enqueued on `compute`, in order, what is summed with other devices on
+ * `communication`. Copies from the host go through pinned memory on `in`, copies to it on `out`;
+ * events order them with `compute`, so that the host waits only for what it reads. All calls on the
+ * device's thread.
  */
 #ifndef ENGINE_BACKEND_CUDA_CUDA_H
 #define ENGINE_BACKEND_CUDA_CUDA_H
@@ -24,7 +25,7 @@ struct staging {
 struct device {
     int index;
     char name[32];
-    cudaStream_t compute, in, out;
+    cudaStream_t compute, communication, in, out;
     cudaEvent_t reached; /* a point of one stream that another waits for */
     struct staging staging;
     cublasLtHandle_t products;
@@ -49,6 +50,13 @@ int cuda_write(struct device *device, void *to, const void *from, size_t bytes, 
 int cuda_read(struct device *device, void *to, const void *from, size_t bytes, struct err *err);
 int cuda_copy(struct device *device, void *to, const struct device *from_device, const void *from,
               size_t bytes, struct err *err);
+
+/* Work that is enqueued on `later` from here on begins when what is enqueued on `earlier` is done.
+ */
+int cuda_order(struct device *device, cudaStream_t earlier, cudaStream_t later, const char *what,
+               struct err *err);
+
+extern const struct backend_collectives cuda_collectives;
 
 int cuda_probe(struct gpu *ret_gpus, size_t *ret_n, struct err *err); /* struct backend_module's */
 

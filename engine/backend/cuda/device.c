@@ -9,10 +9,11 @@
 
 static int open_streams(struct device *device, struct err *err)
 {
-    cudaStream_t *const streams[] = {&device->compute, &device->in, &device->out};
+    cudaStream_t *const streams[] = {&device->compute, &device->communication, &device->in,
+                                     &device->out};
     cudaEvent_t *const events[] = {&device->reached, &device->staging.done[0],
                                    &device->staging.done[1]};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         CUDA_TRY(cudaStreamCreateWithFlags(streams[i], cudaStreamNonBlocking), "a stream");
     for (int i = 0; i < 3; i++)
         CUDA_TRY(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming), "an event");
@@ -77,10 +78,11 @@ void cuda_device_close(struct device *device)
     if (!device)
         return;
     cudaSetDevice(device->index);
-    cudaStream_t const streams[] = {device->compute, device->in, device->out};
+    cudaStream_t const streams[] = {device->compute, device->communication, device->in,
+                                    device->out};
     cudaEvent_t const events[] = {device->reached, device->staging.done[0],
                                   device->staging.done[1]};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (streams[i])
             cudaStreamSynchronize(streams[i]);
     if (device->cudnn)
@@ -96,7 +98,7 @@ void cuda_device_close(struct device *device)
     for (int i = 0; i < 3; i++)
         if (events[i])
             cudaEventDestroy(events[i]);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (streams[i])
             cudaStreamDestroy(streams[i]);
     free(device);

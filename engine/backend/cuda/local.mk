@@ -10,6 +10,7 @@ cuda_sources = \
 	%D%/cat.c \
 	%D%/channels.h \
 	%D%/class_loss.c \
+	%D%/collective.c \
 	%D%/conv2d.c \
 	%D%/convolution.c \
 	%D%/convolution.h \
@@ -40,6 +41,7 @@ cuda_sources = \
 	%D%/real.cuh \
 	%D%/reduce.h \
 	%D%/reorder.c \
+	%D%/replicas.c \
 	%D%/rows.h \
 	%D%/sequence.h \
 	%D%/softmax.c \

@@ -38,6 +38,7 @@ static const struct backend backend_cuda = {
     .copy = cuda_copy,
     .set_step = cuda_set_step,
     .wait = cuda_wait,
+    .collectives = &cuda_collectives,
 };
 
 extern const struct backend_module traind_backend_module;

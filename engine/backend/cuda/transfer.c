@@ -10,10 +10,8 @@
 
 static const char to_device[] = "the copy to the device", to_host[] = "the device's work";
 
-/* Work that is enqueued on `later` from here on begins when what is enqueued on `earlier` is done.
- */
-static int order(struct device *device, cudaStream_t earlier, cudaStream_t later, const char *what,
-                 struct err *err)
+int cuda_order(struct device *device, cudaStream_t earlier, cudaStream_t later, const char *what,
+               struct err *err)
 {
     CUDA_TRY(cudaEventRecord(device->reached, earlier), what);
     CUDA_TRY(cudaStreamWaitEvent(later, device->reached, 0), what);
@@ -51,12 +49,12 @@ static int write_piece(struct device *device, char *to, const char *from, size_t
 int cuda_write(struct device *device, void *to, const void *from, size_t bytes, struct err *err)
 {
     CUDA_TRY(cudaSetDevice(device->index), to_device);
-    int rc = order(device, device->compute, device->in, to_device, err);
+    int rc = cuda_order(device, device->compute, device->in, to_device, err);
     for (size_t at = 0, n; rc == 0 && at < bytes; at += n) {
         n = piece(bytes - at);
         rc = write_piece(device, (char *)to + at, (const char *)from + at, n, err);
     }
-    return rc == 0 ? order(device, device->in, device->compute, to_device, err) : rc;
+    return rc == 0 ? cuda_order(device, device->in, device->compute, to_device, err) : rc;
 }
 
 /* The sentences are the CPU kernels'. */
@@ -100,7 +98,7 @@ int cuda_read(struct device *device, void *to, const void *from, size_t bytes, s
 int cuda_wait(struct device *device, struct err *err)
 {
     CUDA_TRY(cudaSetDevice(device->index), to_host);
-    int rc = order(device, device->compute, device->out, to_host, err);
+    int rc = cuda_order(device, device->compute, device->out, to_host, err);
     if (rc)
         return rc;
     CUDA_TRY(cudaMemcpyAsync(device->fault_on_host, device->fault, sizeof *device->fault,
@@ -115,7 +113,7 @@ int cuda_copy(struct device *device, void *to, const struct device *from_device,
 {
     static const char what[] = "the copy from another device";
     CUDA_TRY(cudaSetDevice(device->index), what);
-    int rc = order(device, device->compute, device->in, what, err);
+    int rc = cuda_order(device, device->compute, device->in, what, err);
     if (rc)
         return rc;
     CUDA_TRY(cudaMemcpyPeerAsync(to, device->index, from, from_device->index, bytes, device->in),
