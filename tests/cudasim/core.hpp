@@ -21,8 +21,8 @@ struct Access {
 /* What an operation gets: memory[i] is access i's `data`, usable on the host. */
 using Memory = void *const *;
 
-/* Appends an operation to a stream. When its turn comes it is tried, and again after each
- * core_retry, until it says that it is done. */
+/* Appends an operation to a stream; its name is of static storage. When its turn comes it is tried,
+ * and again after each core_retry, until it says that it is done. */
 cudaError_t core_enqueue(const char *name, cudaStream_t stream, const std::vector<Access> &accesses,
                          std::function<bool(Memory)> done);
 

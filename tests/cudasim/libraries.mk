@@ -28,7 +28,12 @@ tests_cudasim_lib_libcudart_so_13_LDFLAGS = $(CUDASIM_SHARED_FLAGS) -Wl,-soname,
 tests_cudasim_lib_libcudart_so_13_LDADD = -lpthread
 tests_cudasim_lib_libcudart_so_13_SOURCES = \
 	tests/cudasim/core.hpp \
-	tests/cudasim/direct.cc
+	tests/cudasim/number.hpp \
+	tests/cudasim/runtime.cc \
+	tests/cudasim/runtime.hpp \
+	tests/cudasim/runtime_memory.cc \
+	tests/cudasim/shadow.cc \
+	tests/cudasim/shadow.hpp
 
 check_PROGRAMS += tests/cudasim/lib/libcublasLt.so.13
 tests_cudasim_lib_libcublasLt_so_13_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
@@ -133,6 +138,14 @@ tests_cudasim_check_nccl_CPPFLAGS = $(CUDASIM_TEST_CPPFLAGS)
 tests_cudasim_check_nccl_CXXFLAGS = $(CUDASIM_TEST_CXXFLAGS)
 tests_cudasim_check_nccl_LDFLAGS = $(CUDASIM_LINK_FLAGS)
 tests_cudasim_check_nccl_LDADD = tests/cudasim/libloops.a tests/cudasim/lib/libnccl.so.2 $(CUDASIM_LIBS) $(TEST_LIBS)
+
+check_PROGRAMS += tests/cudasim/check_runtime
+TESTS += tests/cudasim/check_runtime
+tests_cudasim_check_runtime_SOURCES = tests/cudasim/check_runtime.cc $(CUDASIM_TEST)
+tests_cudasim_check_runtime_CPPFLAGS = $(CUDASIM_TEST_CPPFLAGS)
+tests_cudasim_check_runtime_CXXFLAGS = $(CUDASIM_TEST_CXXFLAGS)
+tests_cudasim_check_runtime_LDFLAGS = $(CUDASIM_LINK_FLAGS)
+tests_cudasim_check_runtime_LDADD = tests/cudasim/libloops.a tests/cudasim/lib/libcublas.so.13 $(CUDASIM_LIBS) $(TEST_LIBS)
 
 check_PROGRAMS += tests/cudasim/check_same
 TESTS += tests/cudasim/check_same

@@ -183,21 +183,27 @@ ncclResult_t work_enqueue(const Comm &comm, cudaStream_t stream, std::vector<Tas
     return ncclSuccess;
 }
 
+/* Whether this thread calls a collective for a second rank. */
+static bool calls_twice(const Comm &comm, size_t number)
+{
+    Clique &clique = *comm->clique;
+    std::lock_guard<std::mutex> lock(clique.mutex);
+    auto caller = clique.callers.find(number);
+    std::thread::id self = std::this_thread::get_id();
+    bool twice = caller != clique.callers.end() && caller->second == self;
+    clique.callers[number] = self;
+    if (number > 64) /* long past */
+        clique.callers.erase(number - 64);
+    return twice;
+}
+
 /* One thread that serves several ranks needs a group: without one the first rank's call may wait
  * for the second's. */
 static void check_group(const Comm &comm)
 {
-    Clique &clique = *comm->clique;
-    std::lock_guard<std::mutex> lock(clique.mutex);
     size_t number = comm->collectives++;
-    auto caller = clique.callers.find(number);
-    std::thread::id self = std::this_thread::get_id();
-    if (!group_is_open() && caller != clique.callers.end() && caller->second == self)
+    if (!group_is_open() && calls_twice(comm, number))
         report("nccl: one thread calls collective %zu for two ranks without a group", number);
-    if (!group_is_open())
-        clique.callers[number] = self;
-    if (number > 64) /* long past */
-        clique.callers.erase(number - 64);
 }
 
 /* In place is where NCCL's guide says so: of a gathered or scattered whole the rank's own part. */
