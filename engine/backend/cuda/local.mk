@@ -6,6 +6,8 @@ endif
 
 cuda_sources = \
 	%D%/activation.c \
+	%D%/attention.c \
+	%D%/attention.h \
 	%D%/batch_norm.c \
 	%D%/cat.c \
 	%D%/channels.h \
@@ -61,6 +63,7 @@ cuda_shared_sources = \
 	proto/err.c
 # Our own kernels, for nvcc.
 cuda_kernels = \
+	%D%/attention.cu \
 	%D%/channels.cu \
 	%D%/convert.cu \
 	%D%/dropout.cu \

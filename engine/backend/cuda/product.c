@@ -49,14 +49,14 @@ static int desc_init(cublasLtMatmulDesc_t *ret_desc, const struct product_shape 
     return 0;
 }
 
-/* Of those that need no more than the workspace, 16 bytes of alignment, and no atomic additions. */
-static int preference_init(cublasLtMatmulPreference_t *ret_preference, struct err *err)
+/* Of those that need no more than the workspace and that alignment, and no atomic additions. */
+static int preference_init(cublasLtMatmulPreference_t *ret_preference, uint32_t alignment,
+                           struct err *err)
 {
     static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     uint64_t workspace = PRODUCT_WORKSPACE_BYTES;
-    uint32_t alignment = 16;
     uint32_t schemes =
         CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
     PRODUCT_TRY(cublasLtMatmulPreferenceCreate(ret_preference));
@@ -77,11 +77,11 @@ static int set_bias(const struct product *product, const void *bias, struct err 
     return 0;
 }
 
-static int choose_algorithm(struct product *product, struct err *err)
+static int choose_algorithm(struct product *product, uint32_t alignment, struct err *err)
 {
     cublasLtMatmulPreference_t preference = NULL;
     cublasLtMatmulHeuristicResult_t best;
-    int found = 0, rc = preference_init(&preference, err);
+    int found = 0, rc = preference_init(&preference, alignment, err);
     if (rc == 0)
         rc = status_cublas(cublasLtMatmulAlgoGetHeuristic(product->device->products, product->desc,
                                                           product->b, product->a, product->c,
@@ -109,7 +109,7 @@ int product_init(struct product *product, struct device *device, const struct pr
         rc = layout_init(&product->c, &shape->c, shape->m, shape->n, shape->batch, err);
     if (rc == 0 && shape->bias) /* a choice wants one that is aligned; any will do */
         rc = set_bias(product, device->product_workspace, err);
-    return rc == 0 ? choose_algorithm(product, err) : rc;
+    return rc == 0 ? choose_algorithm(product, shape->alignment ? shape->alignment : 16, err) : rc;
 }
 
 void product_done(struct product *product)

@@ -19,7 +19,8 @@ struct product_shape {
     int64_t m, n, k;
     int64_t batch; /* products; 0: one */
     struct product_matrix a, b, c;
-    bool bias; /* of c's type */
+    bool bias;          /* of c's type */
+    uint32_t alignment; /* bytes, of the matrices; 0: 16 */
 };
 
 struct product {
