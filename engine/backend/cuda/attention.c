@@ -162,10 +162,10 @@ static struct attention_launch launch_of(const struct own *own, const struct ker
     };
 }
 
-/* Elements of one matrix of the scratch. */
+/* Elements from one matrix of the scratch to the next, each aligned. */
 static size_t square(const struct sizes *s)
 {
-    return (size_t)(s->samples * s->steps * s->steps);
+    return ((size_t)(s->samples * s->steps * s->steps) + 63) / 64 * 64;
 }
 
 static char *offset(void *base, int64_t elements, const struct sizes *s)
