@@ -158,6 +158,66 @@ START_TEST(memory_runs_out)
 }
 END_TEST
 
+/* Through pinned memory: what two streams copy to and fro is in order, or found. */
+START_TEST(pinned_memory_is_watched)
+{
+    use_seed(_i);
+    Streams s;
+    float *pinned;
+    EXPECT_OK(cudaMallocHost(reinterpret_cast<void **>(&pinned), 16));
+    Buffer x(floats({4}), {1, 2, 3, 4}), y(floats({4}));
+    for (bool waits : {true, false}) {
+        EXPECT_OK(cudaMemcpyAsync(pinned, x.get(), 16, cudaMemcpyDeviceToHost, s.a));
+        EXPECT_OK(cudaEventRecord(s.event, s.a));
+        if (waits)
+            EXPECT_OK(cudaStreamWaitEvent(s.b, s.event, 0));
+        EXPECT_OK(cudaMemcpyAsync(y.get(), pinned, 16, cudaMemcpyHostToDevice, s.b));
+        EXPECT_OK(cudaStreamSynchronize(s.a));
+        EXPECT_OK(cudaStreamSynchronize(s.b));
+        if (waits)
+            expect_no_finding();
+        else
+            expect_finding("cudaMemcpyAsync reads, in no order with a write by cudaMemcpyAsync");
+    }
+    EXPECT_OK(cudaFreeHost(pinned));
+}
+END_TEST
+
+START_TEST(devices_tell_of_themselves)
+{
+    int count, can;
+    char id[16], other[16];
+    cudaDeviceProp properties;
+    size_t free_bytes, all_bytes;
+    setenv("CUDASIM_DEVICES", "3", 1);
+    EXPECT_OK(cudaGetDeviceCount(&count));
+    ck_assert_int_eq(count, 3);
+    EXPECT_OK(cudaGetDeviceProperties(&properties, 2));
+    EXPECT(cudaGetDeviceProperties(&properties, 3), cudaErrorInvalidDevice);
+    EXPECT(cudaSetDevice(3), cudaErrorInvalidDevice);
+    EXPECT_OK(cudaDeviceGetPCIBusId(id, sizeof id, 0));
+    EXPECT_OK(cudaDeviceGetPCIBusId(other, sizeof other, 1));
+    ck_assert_str_ne(id, other);
+    EXPECT_OK(cudaDeviceCanAccessPeer(&can, 0, 1));
+    ck_assert_int_eq(can, 1);
+    Buffer x(floats({256}));
+    EXPECT_OK(cudaMemGetInfo(&free_bytes, &all_bytes));
+    ck_assert_uint_eq(all_bytes - free_bytes, 1024);
+}
+END_TEST
+
+START_TEST(peers_copy)
+{
+    Buffer x(floats({2}), {1, 2});
+    EXPECT_OK(cudaSetDevice(1));
+    Buffer y(floats({2}));
+    EXPECT_OK(cudaMemcpyPeerAsync(y.get(), 1, x.get(), 0, 8, nullptr));
+    ck_assert(y.read() == doubles({1, 2}));
+    EXPECT(cudaMemcpyPeerAsync(y.get(), 0, x.get(), 0, 8, nullptr), cudaErrorInvalidValue);
+    expect_no_finding();
+}
+END_TEST
+
 int main()
 {
     Suite *suite = suite_create("runtime");
@@ -169,5 +229,8 @@ int main()
     tcase_add_test(tcase, memory_has_ends);
     tcase_add_test(tcase, devices_keep_their_memory);
     tcase_add_test(tcase, memory_runs_out);
+    tcase_add_loop_test(tcase, pinned_memory_is_watched, 0, seeds);
+    tcase_add_test(tcase, devices_tell_of_themselves);
+    tcase_add_test(tcase, peers_copy);
     return checks_run(suite);
 }

@@ -31,6 +31,7 @@ tests_cudasim_lib_libcudart_so_13_SOURCES = \
 	tests/cudasim/number.hpp \
 	tests/cudasim/runtime.cc \
 	tests/cudasim/runtime.hpp \
+	tests/cudasim/runtime_device.cc \
 	tests/cudasim/runtime_memory.cc \
 	tests/cudasim/shadow.cc \
 	tests/cudasim/shadow.hpp

@@ -167,6 +167,9 @@ cudaError_t core_enqueue(const char *name, cudaStream_t handle, const std::vecto
     for (const Access &access : accesses) {
         const Block *block = block_of(access.data);
         bool lies = block && access.data;
+        if (lies && block->device >= 0 && block->device != stream->device)
+            finding(std::string(name) + ": on device " + std::to_string(stream->device) +
+                    ", touches memory of device " + std::to_string(block->device));
         memory.push_back(lies ? block->memory +
                                     (static_cast<const char *>(access.data) - block->pointer)
                               : nullptr);

@@ -46,7 +46,7 @@ struct Event {
 };
 
 /* Device memory. The host's pointer lies in memory that nobody may touch; operations get the other
- * view of it. */
+ * view of it. Pinned memory of the host is device -1's, and one view for both. */
 struct Block {
     char *pointer, *memory;
     size_t bytes, mapped;

@@ -52,9 +52,6 @@ bool touch(const char *name, const Stream *stream, const Op &op, const Access &a
                 " is no device memory (or no longer)");
         return false;
     }
-    if (block->device != stream->device)
-        finding(std::string(name) + ": on device " + std::to_string(stream->device) +
-                ", touches memory of device " + std::to_string(block->device));
     size_t offset = size_t(static_cast<const char *>(access.data) - block->pointer);
     Stamp stamp = {op->name, stream->component, &op->clock};
     std::string wrong;
@@ -111,7 +108,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     if (!fits || core_fault("malloc") || !map_twice(&block))
         return cudaErrorMemoryAllocation;
     memset(block.memory, 0xff, bytes);
-    block.shadow = std::make_unique<Shadow>(bytes);
+    block.shadow = std::make_unique<Shadow>(bytes, nullptr);
     runtime().used_bytes[device] += bytes;
     *memory = block.pointer;
     runtime().blocks[uintptr_t(block.pointer)] = std::move(block);
@@ -125,7 +122,7 @@ cudaError_t cudaFree(void *memory)
         return cudaSuccess;
     Lock lock(runtime().mutex);
     auto found = runtime().blocks.find(uintptr_t(memory));
-    if (found == runtime().blocks.end())
+    if (found == runtime().blocks.end() || found->second.device == -1)
         return cudaErrorInvalidValue;
     std::vector<Op> ends;
     for (Stream *stream : runtime().streams)
@@ -141,6 +138,54 @@ cudaError_t cudaFree(void *memory)
     return cudaSuccess;
 }
 
+cudaError_t cudaMallocHost(void **memory, size_t bytes)
+{
+    Lock lock(runtime().mutex);
+    if (core_fault("malloc_host"))
+        return cudaErrorMemoryAllocation;
+    Block block = {};
+    block.pointer = block.memory =
+        static_cast<char *>(aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
+    if (!block.pointer)
+        return cudaErrorMemoryAllocation;
+    block.bytes = bytes;
+    block.device = -1;
+    block.shadow = std::make_unique<Shadow>(bytes, "the host"); /* whose accesses are not seen */
+    *memory = block.pointer;
+    runtime().blocks[uintptr_t(block.pointer)] = std::move(block);
+    return cudaSuccess;
+}
+
+/* Waits for everything: a copy may be on its way. */
+cudaError_t cudaFreeHost(void *memory)
+{
+    if (!memory)
+        return cudaSuccess;
+    Lock lock(runtime().mutex);
+    auto found = runtime().blocks.find(uintptr_t(memory));
+    if (found == runtime().blocks.end() || found->second.device != -1)
+        return cudaErrorInvalidValue;
+    for (Stream *stream : runtime().streams)
+        wait_for(stream->last, &lock);
+    free(memory);
+    runtime().blocks.erase(uintptr_t(memory));
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream)
+{
+    const void *const ends[] = {to, from};
+    const int devices[] = {to_device, from_device};
+    for (int i = 0; i < 2; i++) {
+        Lock lock(runtime().mutex);
+        const Block *block = block_of(ends[i]);
+        if (bytes > 0 && (!block || block->device != devices[i]))
+            return cudaErrorInvalidValue;
+    }
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t handle)
 {
@@ -148,13 +193,20 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
         return cudaSuccess;
     Lock lock(runtime().mutex);
     Stream *stream = stream_of(handle);
+    if (stream->device != thread_device())
+        return cudaErrorInvalidResourceHandle;
     void *target = usable(to), *source = usable(from);
+    std::vector<char> staged; /* what comes from pageable memory is read at once */
+    if (!block_of(from))
+        staged.assign(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
     Op op = enqueue(stream, "cudaMemcpyAsync", [=] {
-        memmove(target, source, bytes);
+        memmove(target, staged.empty() ? source : staged.data(), bytes);
         return true;
     });
     note("cudaMemcpyAsync", stream, op, from, bytes, true);
     note("cudaMemcpyAsync", stream, op, to, bytes, false);
+    if (!block_of(to)) /* pageable memory is there when the call returns */
+        wait_for(op, &lock);
     return cudaSuccess;
 }
 
@@ -184,7 +236,9 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     Lock lock(runtime().mutex);
     const Block *block = block_of(pointer);
     *attributes = {};
-    attributes->type = block ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
+    attributes->type = !block              ? cudaMemoryTypeUnregistered
+                       : block->device < 0 ? cudaMemoryTypeHost
+                                           : cudaMemoryTypeDevice;
     attributes->device = block ? block->device : -1;
     attributes->devicePointer = block ? const_cast<void *>(pointer) : nullptr;
     return cudaSuccess;

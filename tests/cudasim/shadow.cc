@@ -14,9 +14,9 @@ void clock_join(Clock *clock, const Clock &other)
         (*clock)[i] = std::max((*clock)[i], other[i]);
 }
 
-Shadow::Shadow(size_t bytes)
+Shadow::Shadow(size_t bytes, const char *writer)
 {
-    cells[0] = {bytes, {nullptr, 0, 0}, {}};
+    cells[0] = {bytes, {writer, 0, 0}, {}};
 }
 
 /* The cell that begins at `at`, made where none does. */
@@ -32,7 +32,7 @@ Shadow::Cells::iterator Shadow::split(size_t at)
 
 bool Shadow::before(const Point &point, const Stamp &stamp)
 {
-    return !point.name ||
+    return !point.name || point.time == 0 ||
            (point.stream < stamp.clock->size() && point.time <= (*stamp.clock)[point.stream]);
 }
 

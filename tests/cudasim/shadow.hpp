@@ -30,7 +30,8 @@ struct Stamp {
 class Shadow
 {
   public:
-    explicit Shadow(size_t bytes);
+    /* `writer`: who wrote all of it before any operation; NULL: nobody. */
+    Shadow(size_t bytes, const char *writer);
 
     /* Notes an access to [begin, end). Returns what is wrong with it, a clause a line; "" if
      * nothing. */
