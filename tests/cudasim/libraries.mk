@@ -25,16 +25,33 @@ tests_cudasim_lib_libcudart_so_13_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cudasim_lib_libcudart_so_13_CXXFLAGS = $(CUDASIM_CXXFLAGS)
 tests_cudasim_lib_libcudart_so_13_LDFLAGS = $(CUDASIM_SHARED_FLAGS) -Wl,-soname,libcudart.so.13 \
 	-Wl,--version-script=$(srcdir)/tests/cudasim/cudart.map
-tests_cudasim_lib_libcudart_so_13_LDADD = -lpthread
+tests_cudasim_lib_libcudart_so_13_LDADD = -ldl -lpthread
 tests_cudasim_lib_libcudart_so_13_SOURCES = \
 	tests/cudasim/core.hpp \
+	tests/cudasim/kernel.hpp \
+	tests/cudasim/kernels.cc \
+	tests/cudasim/kernels.hpp \
 	tests/cudasim/number.hpp \
 	tests/cudasim/runtime.cc \
 	tests/cudasim/runtime.hpp \
 	tests/cudasim/runtime_device.cc \
+	tests/cudasim/runtime_kernel.cc \
 	tests/cudasim/runtime_memory.cc \
 	tests/cudasim/shadow.cc \
 	tests/cudasim/shadow.hpp
+
+# The backend's kernels for the host, from its own files: what ThreadSanitizer's calls tell, the simulator hears.
+cudasim_kernels = $(cuda_kernels:.cu=.sim.o)
+CUDASIM_KERNEL_FLAGS = -std=gnu++17 -x c++ -include $(srcdir)/tests/cudasim/kernel.hpp -O1 -ffp-contract=off \
+	-fno-strict-aliasing -fsanitize=thread -fPIC
+%.sim.o: %.cu tests/cudasim/kernel.hpp
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CXX)$(CXX) $(CPPFLAGS) $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) $(CUDASIM_KERNEL_FLAGS) -MMD -MF $(@:.o=.d) -c $< -o $@
+-include $(cudasim_kernels:.o=.d)
+tests/cudasim/lib/libkernels.so: $(cudasim_kernels) tests/cudasim/lib/libcudart.so.13
+	$(AM_V_CXXLD)$(CXX) -shared -Wl,-z,defs -o $@ $(cudasim_kernels) tests/cudasim/lib/libcudart.so.13
+check_DATA += tests/cudasim/lib/libkernels.so
+CLEANFILES += tests/cudasim/lib/libkernels.so $(cudasim_kernels) $(cudasim_kernels:.o=.d)
 
 check_PROGRAMS += tests/cudasim/lib/libcublasLt.so.13
 tests_cudasim_lib_libcublasLt_so_13_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)

@@ -175,10 +175,14 @@ cudaError_t core_enqueue(const char *name, cudaStream_t handle, const std::vecto
                               : nullptr);
     }
     Op op = enqueue(stream, name, nullptr);
-    bool inside = true;
-    for (const Access &access : accesses)
-        inside = touch(name, stream, op, access) && inside;
-    op->attempt = [=] { return !inside || done(memory.data()); };
+    std::weak_ptr<Operation> itself = op;
+    bool noted = false, inside = true;
+    op->attempt = [=]() mutable {
+        for (size_t i = 0; !noted && i < accesses.size(); i++)
+            inside = touch(name, stream, itself.lock(), accesses[i]) && inside;
+        noted = true;
+        return !inside || done(memory.data());
+    };
     return cudaSuccess;
 }
 
@@ -202,10 +206,9 @@ bool core_fault(const char *kind)
     return fault && std::string(kind) + ":" + std::to_string(call) == fault;
 }
 
-static cudaError_t answer(cudaError_t error)
+cudaError_t fail(cudaError_t error)
 {
-    if (error != cudaSuccess && error != cudaErrorNotReady)
-        last_error = error;
+    last_error = error;
     return error;
 }
 
@@ -234,7 +237,7 @@ cudaError_t cudaGetDeviceCount(int *count)
 cudaError_t cudaSetDevice(int device)
 {
     if (device < 0 || device >= runtime().devices)
-        return answer(cudaErrorInvalidDevice);
+        return fail(cudaErrorInvalidDevice);
     current = device;
     return cudaSuccess;
 }

@@ -94,11 +94,14 @@ void run_one();
 /* The block of a pointer, or NULL. Mutex held. */
 Block *block_of(const void *pointer);
 
-/* Notes what an operation touches; reports what is wrong. False: outside of memory, it must not
- * run. */
+/* Notes what an operation touches, when it runs: what a kernel touches is not known before. Reports
+ * what is wrong. False: outside of memory, it must not run. */
 bool touch(const char *name, const Stream *stream, const Op &op, const Access &access);
 
 void finding(const std::string &sentence);
+
+/* What cudaGetLastError will say. */
+cudaError_t fail(cudaError_t error);
 
 } // namespace sim
 

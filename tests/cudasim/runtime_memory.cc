@@ -106,7 +106,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
         return cudaSuccess;
     }
     if (!fits || core_fault("malloc") || !map_twice(&block))
-        return cudaErrorMemoryAllocation;
+        return fail(cudaErrorMemoryAllocation);
     memset(block.memory, 0xff, bytes);
     block.shadow = std::make_unique<Shadow>(bytes, nullptr);
     runtime().used_bytes[device] += bytes;
@@ -199,12 +199,14 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     std::vector<char> staged; /* what comes from pageable memory is read at once */
     if (!block_of(from))
         staged.assign(static_cast<const char *>(from), static_cast<const char *>(from) + bytes);
-    Op op = enqueue(stream, "cudaMemcpyAsync", [=] {
+    Op op = enqueue(stream, "cudaMemcpyAsync", nullptr);
+    std::weak_ptr<Operation> itself = op;
+    op->attempt = [=] {
+        note("cudaMemcpyAsync", stream, itself.lock(), from, bytes, true);
+        note("cudaMemcpyAsync", stream, itself.lock(), to, bytes, false);
         memmove(target, staged.empty() ? source : staged.data(), bytes);
         return true;
-    });
-    note("cudaMemcpyAsync", stream, op, from, bytes, true);
-    note("cudaMemcpyAsync", stream, op, to, bytes, false);
+    };
     if (!block_of(to)) /* pageable memory is there when the call returns */
         wait_for(op, &lock);
     return cudaSuccess;
@@ -223,11 +225,13 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
     Lock lock(runtime().mutex);
     Stream *stream = stream_of(handle);
     void *target = usable(memory);
-    Op op = enqueue(stream, "cudaMemsetAsync", [=] {
+    Op op = enqueue(stream, "cudaMemsetAsync", nullptr);
+    std::weak_ptr<Operation> itself = op;
+    op->attempt = [=] {
+        note("cudaMemsetAsync", stream, itself.lock(), memory, bytes, false);
         memset(target, value, bytes);
         return true;
-    });
-    note("cudaMemsetAsync", stream, op, memory, bytes, false);
+    };
     return cudaSuccess;
 }
 

@@ -11,7 +11,9 @@
 /* The kernel, in parentheses where commas are in its name; the dimensions of grid and block;
  * dynamic shared memory in bytes; the stream; its arguments. cudaGetLastError() tells of a launch
  * that failed. */
+#ifndef LAUNCH /* a simulator has its own */
 #define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                     \
     kernel<<<(grid), (block), (shared_bytes), (stream)>>>(__VA_ARGS__)
+#endif
 
 #endif
