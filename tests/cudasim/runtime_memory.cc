@@ -81,11 +81,11 @@ static void *usable(const void *pointer)
                  : const_cast<void *>(pointer);
 }
 
-static void note(const char *name, Stream *stream, const Op &op, const void *pointer, size_t bytes,
+/* False: outside of memory. The host's is anybody's. */
+static bool note(const char *name, Stream *stream, const Op &op, const void *pointer, size_t bytes,
                  bool reads)
 {
-    if (block_of(pointer))
-        touch(name, stream, op, {pointer, {{0, bytes}}, reads, !reads});
+    return !block_of(pointer) || touch(name, stream, op, {pointer, {{0, bytes}}, reads, !reads});
 }
 
 } // namespace sim
@@ -202,9 +202,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     Op op = enqueue(stream, "cudaMemcpyAsync", nullptr);
     std::weak_ptr<Operation> itself = op;
     op->attempt = [=] {
-        note("cudaMemcpyAsync", stream, itself.lock(), from, bytes, true);
-        note("cudaMemcpyAsync", stream, itself.lock(), to, bytes, false);
-        memmove(target, staged.empty() ? source : staged.data(), bytes);
+        if (note("cudaMemcpyAsync", stream, itself.lock(), from, bytes, true) &&
+            note("cudaMemcpyAsync", stream, itself.lock(), to, bytes, false))
+            memmove(target, staged.empty() ? source : staged.data(), bytes);
         return true;
     };
     if (!block_of(to)) /* pageable memory is there when the call returns */
@@ -228,8 +228,8 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
     Op op = enqueue(stream, "cudaMemsetAsync", nullptr);
     std::weak_ptr<Operation> itself = op;
     op->attempt = [=] {
-        note("cudaMemsetAsync", stream, itself.lock(), memory, bytes, false);
-        memset(target, value, bytes);
+        if (note("cudaMemsetAsync", stream, itself.lock(), memory, bytes, false))
+            memset(target, value, bytes);
         return true;
     };
     return cudaSuccess;

@@ -16,7 +16,7 @@ IMAGE = {"shape": [1, 8, 8]}
 MODELS = {
     "mlp": ({"shape": [12]}, [{"type": "Linear", "name": "a", "out_features": 16}, {"type": "ReLU"},
                               {"type": "Dropout", "p": 0.3}, {"type": "Linear", "name": "b", "out_features": 5}]),
-    "cnn": (IMAGE, [{"type": "Conv2d", "name": "c", "out_channels": 4, "kernel_size": 3, "padding": 1},
+    "cnn": (IMAGE, [{"type": "Conv2d", "name": "c", "out_channels": 4, "kernel_size": 3, "padding": 1, "bias": False},
                     {"type": "BatchNorm2d", "name": "n"}, {"type": "ReLU"}, {"type": "MaxPool2d", "kernel_size": 2},
                     {"type": "Flatten"}, {"type": "Linear", "name": "f", "out_features": 5}]),
 }
@@ -39,8 +39,9 @@ def run(folder, job, devices, seed=1, gpus=3, **environment):
     output = os.path.join(folder, f"out-{devices.replace(':', '-')}-{seed}")
     env = {**os.environ, "LD_LIBRARY_PATH": LIBRARIES, "CUDASIM_SEED": str(seed), "CUDASIM_DEVICES": str(gpus),
            "TRAIND_CUDA_MODULE": os.path.join(BUILD, "engine", "backend", "cuda", "engine-cuda.so"), **environment}
-    return output, subprocess.run([WORKER, "run", "-", "--devices", devices, "--output", output, "--json"], env=env,
-                                  input=json.dumps(job), capture_output=True, text=True, timeout=LIMIT)
+    return output, subprocess.run([WORKER, "run", "-", "--devices", devices, "--cpu-devices", "3", "--output", output,
+                                   "--json"], env=env, input=json.dumps(job), capture_output=True, text=True,
+                                  timeout=LIMIT)
 
 
 def weights(output):
@@ -94,3 +95,15 @@ def test_no_memory_is_named(folder):
     _, done = run(folder, job, "cuda:0", CUDASIM_MEMORY=str(4 << 20))
     assert done.returncode == 1
     assert "cuda:0" in done.stderr and "MiB" in done.stderr
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_replicas_are_those_of_cpus(folder, n):
+    job = document("cnn", "momentum")
+    job["parallel"] = {"mode": "replicate", "devices": n}
+    cpu, done = run(folder, job, ",".join(f"cpu:{i}" for i in range(n)))
+    assert done.returncode == 0, done.stderr
+    for seed in (1, 2):
+        gpu, done = run(folder, job, ",".join(f"cuda:{i}" for i in range(n)), seed)
+        assert done.returncode == 0, done.stderr
+        same(weights(gpu), weights(cpu), 2e-4)
