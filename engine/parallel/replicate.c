@@ -209,6 +209,17 @@ static int build_map(const struct strategy_config *config, struct arena *arena,
     return rc;
 }
 
+/* Shards are summed by the host, which reads the devices' memory. */
+static int check_shards(const struct strategy_config *config, struct err *err)
+{
+    bool shards = config->model->job->parallel.shards > 0;
+    if (!shards || config->backend->collectives == NULL)
+        return 0;
+    return err_at(err, ERR_JOB_UNSUPPORTED, "/parallel/shards",
+                  "%s devices do not sum shards yet; leave them out, or run on CPU devices",
+                  config->backend->name);
+}
+
 /* What the host needs: graphs, the map, gathered predictions. */
 static int open_host(struct replicate *replicate, struct err *err)
 {
@@ -216,7 +227,9 @@ static int open_host(struct replicate *replicate, struct err *err)
     replicate->arena = arena_new();
     if (replicate->arena == NULL)
         return err_set(err, ERR_NOMEM, "out of memory");
-    int rc = host_room_open(config, &replicate->room, err);
+    int rc = check_shards(config, err);
+    if (rc == 0)
+        rc = host_room_open(config, &replicate->room, err);
     if (rc == 0)
         rc = observed_open(config, &replicate->observed, err);
     if (rc == 0)
@@ -471,6 +484,8 @@ static int replicate_plan(const struct strategy_config *config, struct strategy_
     struct variable_map map;
     struct arena *arena = arena_new();
     int rc = arena == NULL ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+    if (rc == 0)
+        rc = check_shards(config, err);
     if (rc == 0)
         rc = build_map(config, arena, &map, err);
     if (rc == 0)

@@ -26,7 +26,9 @@ struct device {
     int index;
     char name[32];
     cudaStream_t compute, communication, in, out;
-    cudaEvent_t reached; /* a point of one stream that another waits for */
+    cudaEvent_t reached;             /* a point of one stream that another waits for */
+    cudaEvent_t left[LIMIT_DEVICES]; /* by another device's index: a point of its `compute`; NULL:
+                                        no copy has come from there yet */
     struct staging staging;
     cublasLtHandle_t products;
     void *product_workspace; /* one a stream: results do not depend on what else runs */

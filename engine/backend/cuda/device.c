@@ -98,6 +98,9 @@ void cuda_device_close(struct device *device)
     for (int i = 0; i < 3; i++)
         if (events[i])
             cudaEventDestroy(events[i]);
+    for (int i = 0; i < LIMIT_DEVICES; i++)
+        if (device->left[i])
+            cudaEventDestroy(device->left[i]);
     for (int i = 0; i < 4; i++)
         if (streams[i])
             cudaStreamDestroy(streams[i]);

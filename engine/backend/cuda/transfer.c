@@ -108,16 +108,34 @@ int cuda_wait(struct device *device, struct err *err)
     return check_fault(device->fault_on_host, err);
 }
 
+static const char between[] = "the copy from another device";
+
+/* Work that is enqueued on `in` from here on begins when the other device has done what it was
+ * given. */
+static int await_other(struct device *device, const struct device *other, struct err *err)
+{
+    cudaEvent_t *left = &device->left[other->index];
+    if (!*left) {
+        CUDA_TRY(cudaSetDevice(other->index), between); /* whose event it will be */
+        CUDA_TRY(cudaEventCreateWithFlags(left, cudaEventDisableTiming), between);
+        CUDA_TRY(cudaSetDevice(device->index), between);
+    }
+    CUDA_TRY(cudaEventRecord(*left, other->compute), between);
+    CUDA_TRY(cudaStreamWaitEvent(device->in, *left, 0), between);
+    return 0;
+}
+
 int cuda_copy(struct device *device, void *to, const struct device *from_device, const void *from,
               size_t bytes, struct err *err)
 {
-    static const char what[] = "the copy from another device";
-    CUDA_TRY(cudaSetDevice(device->index), what);
-    int rc = cuda_order(device, device->compute, device->in, what, err);
+    CUDA_TRY(cudaSetDevice(device->index), between);
+    int rc = cuda_order(device, device->compute, device->in, between, err);
+    if (rc == 0)
+        rc = await_other(device, from_device, err);
     if (rc)
         return rc;
     CUDA_TRY(cudaMemcpyPeerAsync(to, device->index, from, from_device->index, bytes, device->in),
-             what);
-    CUDA_TRY(cudaStreamSynchronize(device->in), what);
+             between);
+    CUDA_TRY(cudaStreamSynchronize(device->in), between);
     return 0;
 }
