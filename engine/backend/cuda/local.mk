@@ -41,6 +41,8 @@ cuda_sources = \
 	%D%/product.c \
 	%D%/product.h \
 	%D%/real.cuh \
+	%D%/recurrent.c \
+	%D%/recurrent.h \
 	%D%/reduce.h \
 	%D%/reorder.c \
 	%D%/replicas.c \
@@ -70,6 +72,7 @@ cuda_kernels = \
 	%D%/elementwise.cu \
 	%D%/loss.cu \
 	%D%/pool.cu \
+	%D%/recurrent.cu \
 	%D%/reduce.cu \
 	%D%/rows.cu \
 	%D%/sequence.cu \

@@ -39,7 +39,8 @@ static int desc_init(cublasLtMatmulDesc_t *ret_desc, const struct product_shape 
     cublasOperation_t first = shape->b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t second = shape->a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasLtEpilogue_t epilogue = shape->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    PRODUCT_TRY(cublasLtMatmulDescCreate(ret_desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    PRODUCT_TRY(cublasLtMatmulDescCreate(
+        ret_desc, shape->low ? CUBLAS_COMPUTE_32F_FAST_16BF : CUBLAS_COMPUTE_32F, CUDA_R_32F));
     PRODUCT_TRY(cublasLtMatmulDescSetAttribute(*ret_desc, CUBLASLT_MATMUL_DESC_TRANSA, &first,
                                                sizeof first));
     PRODUCT_TRY(cublasLtMatmulDescSetAttribute(*ret_desc, CUBLASLT_MATMUL_DESC_TRANSB, &second,

@@ -20,6 +20,7 @@ struct product_shape {
     int64_t batch; /* products; 0: one */
     struct product_matrix a, b, c;
     bool bias;          /* of c's type */
+    bool low;           /* floats are rounded to BF16 ahead of being multiplied */
     uint32_t alignment; /* bytes, of the matrices; 0: 16 */
 };
 
