@@ -17,17 +17,17 @@ static thread_local struct {
     cudaStream_t stream;
 } pushed;
 
-/* Whose view an address lies in; NULL: it is none of a device's. */
-static Block *block_of_view(const void *view)
+/* Whose view an address lies in; NULL: it is none of a device's. last: where the access before was,
+ * as most are, in the same run of a kernel. */
+static Block *block_of_view(const void *view, Block *last)
 {
-    static thread_local Block *last; /* most accesses are to where the one before was */
     const char *at = static_cast<const char *>(view);
     if (last && at >= last->memory && at < last->memory + last->mapped)
         return last;
     for (auto &entry : runtime().blocks)
         if (at >= entry.second.memory && at < entry.second.memory + entry.second.mapped)
-            return last = &entry.second;
-    return last = nullptr;
+            return &entry.second;
+    return nullptr;
 }
 
 /* The views' ranges, so that a kernel's own variables are told from memory at a glance. */
@@ -66,10 +66,12 @@ static void run(const Launched &launched, Stream *stream, const Op &op)
         usable.push_back(arguments[i].data());
     }
     auto views = all_views();
+    Block *last = nullptr;
     kernels_run(launched.kernel, launched.grid, launched.block, usable.data(),
                 [&](void *at, size_t bytes, bool writes) {
-                    const Block *block =
-                        at >= views.first && at < views.second ? block_of_view(at) : nullptr;
+                    Block *block =
+                        at >= views.first && at < views.second ? block_of_view(at, last) : nullptr;
+                    last = block ? block : last;
                     if (block)
                         touch(op->name, stream, op,
                               {block->pointer + (static_cast<char *>(at) - block->memory),
