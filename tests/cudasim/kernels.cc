@@ -207,7 +207,8 @@ void cudasim_barrier()
     swapcontext(&self->context, &sim::block.scheduler);
 }
 
-/* ThreadSanitizer's calls, from libkernels.so alone. */
+/* ThreadSanitizer's calls, from libkernels.so alone; as the compiler declares them where it builds
+ * with a sanitizer. */
 extern "C" {
 #define TOUCHES(bytes)                                                                             \
     void __tsan_read##bytes(void *at)                                                              \
@@ -231,13 +232,13 @@ TOUCHES(2)
 TOUCHES(4)
 TOUCHES(8)
 TOUCHES(16)
-void __tsan_read_range(void *at, size_t bytes)
+void __tsan_read_range(void *at, long bytes)
 {
-    sim::touch(at, bytes, false);
+    sim::touch(at, size_t(bytes), false);
 }
-void __tsan_write_range(void *at, size_t bytes)
+void __tsan_write_range(void *at, long bytes)
 {
-    sim::touch(at, bytes, true);
+    sim::touch(at, size_t(bytes), true);
 }
 void __tsan_init()
 {
@@ -245,7 +246,7 @@ void __tsan_init()
 void __tsan_func_entry(void *)
 {
 }
-void __tsan_func_exit()
+void __tsan_func_exit(void *)
 {
 }
 void *__tsan_memcpy(void *to, const void *from, size_t bytes)
