@@ -173,3 +173,15 @@ int args_seconds(const struct args *args, enum option_id id, double *ret_seconds
     *ret_seconds = seconds;
     return 0;
 }
+
+int args_integer(const struct args *args, enum option_id id, int64_t *ret_value, struct err *err)
+{
+    char *end;
+    const char *word = args->values[id];
+    errno = 0;
+    long long value = strtoll(word, &end, 10);
+    if (end == word || *end != '\0' || errno != 0)
+        return err_set(err, ERR_USAGE, "--%s: '%s' is not a whole number", options[id].name, word);
+    *ret_value = value;
+    return 0;
+}

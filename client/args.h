@@ -20,6 +20,8 @@
     X(TIMEOUT, 0, "timeout", "SECONDS", "give up after so long, with status 1")                    \
     X(STATE, 0, "state", "STATE,...", "only jobs in these states")                                 \
     X(MINE, 'm', "mine", NULL, "only my own jobs")                                                 \
+    X(PRIORITY, 0, "priority", "N", "the larger goes first; raising it is an administrator's")     \
+    X(TIME_LIMIT, 0, "time-limit", "TIME", "2h, 30m, 1-12:00:00 or none")                          \
     X(REASON, 0, "reason", "TEXT", "why; kept in the job's history")                               \
     X(DEVICES, 0, "devices", "LIST", "plan for these devices instead of the document's")           \
     X(CPU_DEVICES, 0, "cpu-devices", "N", "plan for a machine with N CPU devices")                 \
@@ -72,6 +74,8 @@ static inline bool args_has(const struct args *args, enum option_id id)
 
 /* A job's id: digits only, 1 or more. Errors: ERR_USAGE. */
 int args_id(const char *word, int64_t *ret_id, struct err *err);
+/* A whole number. Errors: ERR_USAGE naming the option. */
+int args_integer(const struct args *args, enum option_id id, int64_t *ret_value, struct err *err);
 /* A number of seconds, 0 or more. Errors: ERR_USAGE naming the option. */
 int args_seconds(const struct args *args, enum option_id id, double *ret_seconds, struct err *err);
 

@@ -20,6 +20,8 @@ static const struct cmd commands[] = {
     {"cancel", "ID...", "end jobs, queued or running", OPT_BIT(REASON), 1, SIZE_MAX, cmd_cancel},
     {"hold", "ID...", "keep queued jobs from starting", OPT_BIT(REASON), 1, SIZE_MAX, cmd_hold},
     {"release", "ID...", "let held jobs start", OPT_BIT(REASON), 1, SIZE_MAX, cmd_release},
+    {"update", "ID...", "change the priority or the time limit of jobs",
+     OPT_BIT(PRIORITY) | OPT_BIT(TIME_LIMIT) | OPT_BIT(REASON), 1, SIZE_MAX, cmd_update},
     {"devices", "", "the devices and who has them", 0, 0, 0, cmd_devices},
     {"drain", "DEVICE...|all", "let nothing start on devices; what runs there goes on",
      OPT_BIT(REASON), 1, SIZE_MAX, cmd_drain},

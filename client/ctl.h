@@ -55,6 +55,7 @@ int cmd_logs(struct ctl *ctl, struct err *err);
 int cmd_wait(struct ctl *ctl, struct err *err);
 int cmd_cancel(struct ctl *ctl, struct err *err);
 int cmd_hold(struct ctl *ctl, struct err *err);
+int cmd_update(struct ctl *ctl, struct err *err);
 int cmd_release(struct ctl *ctl, struct err *err);
 int cmd_devices(struct ctl *ctl, struct err *err);
 int cmd_drain(struct ctl *ctl, struct err *err);

@@ -1,4 +1,4 @@
-/* change.c: job.cancel, job.hold and job.release: all of the jobs or none. */
+/* change.c: job.cancel, job.hold, job.release and job.update: all of the jobs or none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +7,22 @@
 #include "daemon/methods.h"
 #include "daemon/query.h"
 #include "daemon/store_thread.h"
+#include "proto/job_queue.h"
 #include "proto/json.h"
 #include "proto/methods.h"
 
 enum { CHANGE_IDS = 1000, REASON_BYTES = 200 };
 
-/* What the three methods differ in. */
+struct change;
+
+/* What the methods differ in. */
 struct verb {
     const char *done;    /* "cancelled" */
     unsigned states;     /* bits 1 << state: where it can be done */
     const char *allowed; /* those states in words */
-    void (*apply)(struct daemon *daemon, struct live *live, uid_t by, const char *reason);
+    /* Why the caller may not do it to this job, which is his; NULL: he may whatever it is. */
+    int (*refuse)(const struct change *change, const struct job_record *record, struct err *err);
+    void (*apply)(struct change *change, struct live *live, const char *reason);
     enum job_state to; /* of a job that is not live any more when the answer is due */
 };
 
@@ -27,6 +32,7 @@ struct change {
     struct daemon *daemon;
     struct call *call;
     const struct verb *verb;
+    struct jobs_patch patch; /* of an update */
     struct query_briefs jobs;
 };
 
@@ -59,7 +65,7 @@ static int refuse(struct change *change, const struct job_brief *job, struct err
         return err_set(err, ERR_JOB_STATE, "job %lld is %s, and only a job that %s can be %s",
                        (long long)job->id, state_name(state), change->verb->allowed,
                        change->verb->done);
-    return 0;
+    return change->verb->refuse != NULL ? change->verb->refuse(change, live->record, err) : 0;
 }
 
 /* Every fault in one sentence; the first gives the code. */
@@ -128,7 +134,7 @@ static void change_all(struct change *change)
              said != NULL ? ": " : "", said != NULL ? said : "");
     for (size_t i = 0; i < change->jobs.n; i++) {
         struct live *live = jobs_find(change->daemon, change->jobs.brief[i].id);
-        change->verb->apply(change->daemon, live, by, reason);
+        change->verb->apply(change, live, reason);
     }
 }
 
@@ -150,7 +156,7 @@ static void read_done(struct store_request *base, const struct err *err)
 }
 
 static int change_call(struct daemon *daemon, struct call *call, const struct verb *verb,
-                       struct err *err)
+                       const struct jobs_patch *patch, struct err *err)
 {
     const json_t *params = call->request.params;
     size_t n = json_array_size(json_object_get(params, "ids"));
@@ -166,28 +172,93 @@ static int change_call(struct daemon *daemon, struct call *call, const struct ve
     change->daemon = daemon;
     change->call = call;
     change->verb = verb;
+    change->patch = *patch;
     store_thread_submit(daemon->store, &change->base);
     return 0;
 }
 
-enum { WAITING = 1u << STATE_HELD | 1u << STATE_QUEUED };
+enum {
+    WAITING = 1u << STATE_HELD | 1u << STATE_QUEUED,
+    UPDATABLE = WAITING | 1u << STATE_RUNNING,
+};
+
+static const struct jobs_patch nothing = {false, 0, false, 0};
+
+static void cancel(struct change *change, struct live *live, const char *reason)
+{
+    jobs_cancel(change->daemon, live, change->call->peer.uid, reason);
+}
+
+static void hold(struct change *change, struct live *live, const char *reason)
+{
+    jobs_hold(change->daemon, live, change->call->peer.uid, reason);
+}
+
+static void release(struct change *change, struct live *live, const char *reason)
+{
+    jobs_release(change->daemon, live, change->call->peer.uid, reason);
+}
+
+static void update(struct change *change, struct live *live, const char *reason)
+{
+    jobs_update(change->daemon, live, &change->patch, change->call->peer.uid, reason);
+}
+
+/* Others were told when devices are free again by the limit of what runs. */
+static int refuse_update(const struct change *change, const struct job_record *record,
+                         struct err *err)
+{
+    const struct jobs_patch *patch = &change->patch;
+    bool longer = patch->limits && record->time_limit_s > 0 &&
+                  (patch->time_limit_s == 0 || patch->time_limit_s > record->time_limit_s);
+    if (change->call->peer.admin)
+        return 0;
+    if (patch->prefers && patch->priority > record->priority)
+        return err_set(err, ERR_DENIED, "job %lld has priority %lld: only administrators raise it",
+                       (long long)record->id, (long long)record->priority);
+    if (longer && record->state == STATE_RUNNING)
+        return err_set(err, ERR_DENIED,
+                       "job %lld runs: only administrators make its time limit longer",
+                       (long long)record->id);
+    return 0;
+}
 
 int cancel_call(struct daemon *daemon, struct call *call, struct err *err)
 {
-    static const struct verb cancel = {"cancelled", ~0u, "has not ended", jobs_cancel,
-                                       STATE_CANCELLED};
-    return change_call(daemon, call, &cancel, err);
+    static const struct verb verb = {"cancelled", ~0u,    "has not ended",
+                                     NULL,        cancel, STATE_CANCELLED};
+    return change_call(daemon, call, &verb, &nothing, err);
 }
 
 int hold_call(struct daemon *daemon, struct call *call, struct err *err)
 {
-    static const struct verb hold = {"held", WAITING, "waits", jobs_hold, STATE_CANCELLED};
-    return change_call(daemon, call, &hold, err);
+    static const struct verb verb = {"held", WAITING, "waits", NULL, hold, STATE_CANCELLED};
+    return change_call(daemon, call, &verb, &nothing, err);
 }
 
 int release_call(struct daemon *daemon, struct call *call, struct err *err)
 {
-    static const struct verb release = {"released", WAITING, "waits", jobs_release,
-                                        STATE_CANCELLED};
-    return change_call(daemon, call, &release, err);
+    static const struct verb verb = {"released", WAITING, "waits", NULL, release, STATE_CANCELLED};
+    return change_call(daemon, call, &verb, &nothing, err);
+}
+
+int update_call(struct daemon *daemon, struct call *call, struct err *err)
+{
+    static const struct verb verb = {"updated",     UPDATABLE, "waits or runs",
+                                     refuse_update, update,    STATE_CANCELLED};
+    const json_t *params = call->request.params;
+    const json_t *priority = json_object_get(params, "priority");
+    const char *limit = json_string_value(json_object_get(params, "time_limit"));
+    bool unlimited = limit != NULL && strcmp(limit, "none") == 0;
+    const struct jobs_patch patch = {priority != NULL, json_integer_value(priority), limit != NULL,
+                                     limit == NULL || unlimited ? 0 : job_duration_read(limit)};
+    if (!patch.prefers && !patch.limits)
+        return err_set(err, ERR_PARAMS, "priority or time_limit must be given");
+    if (patch.priority < -JOB_PRIORITY_MOST || patch.priority > JOB_PRIORITY_MOST)
+        return method_refuse(err, params, "priority", "from %d to %d", -JOB_PRIORITY_MOST,
+                             JOB_PRIORITY_MOST);
+    if (patch.time_limit_s < 0)
+        return method_refuse(err, params, "time_limit",
+                             "\"none\" or a length of time such as \"2h\" or \"30m\"");
+    return change_call(daemon, call, &verb, &patch, err);
 }

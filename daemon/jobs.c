@@ -293,6 +293,12 @@ void jobs_move(struct daemon *daemon, struct live *live, enum job_state to, cons
 
 /* ── Decisions ── */
 
+static char *replaced(char *text, const char *with)
+{
+    free(text);
+    return strdup(with);
+}
+
 void jobs_cancel(struct daemon *daemon, struct live *live, uid_t by, const char *reason)
 {
     if (live->record->state == STATE_STOPPING || state_ended(live->record->state))
@@ -317,6 +323,28 @@ void jobs_release(struct daemon *daemon, struct live *live, uid_t by, const char
     if (live->record->state != STATE_HELD)
         return;
     jobs_move(daemon, live, STATE_QUEUED, &by, reason);
+    jobs_schedule(daemon);
+}
+
+void jobs_update(struct daemon *daemon, struct live *live, const struct jobs_patch *patch, uid_t by,
+                 const char *reason)
+{
+    struct job_record *record = live->record;
+    if (patch->prefers)
+        record->priority = patch->priority;
+    if (patch->limits)
+        record->time_limit_s = patch->time_limit_s;
+    struct move *move =
+        move_new(daemon, record, record->state, &by, daemon->runner->now_ns(daemon->runner));
+    if (move == NULL ||
+        (move->transition.reason = replaced(move->transition.reason, reason)) == NULL) {
+        move_free(move);
+        out_of_memory(daemon);
+        return;
+    }
+    live->unsaved = false;
+    store_thread_submit(daemon->store, &move->base);
+    limits_watch(daemon, live);
     jobs_schedule(daemon);
 }
 

@@ -72,6 +72,16 @@ void jobs_cancel(struct daemon *daemon, struct live *live, uid_t by, const char 
  * already. */
 void jobs_hold(struct daemon *daemon, struct live *live, uid_t by, const char *reason);
 void jobs_release(struct daemon *daemon, struct live *live, uid_t by, const char *reason);
+/* What an update changes, and to what. */
+struct jobs_patch {
+    bool prefers;
+    int64_t priority;
+    bool limits;
+    int64_t time_limit_s; /* 0: none */
+};
+/* Of a job that waits or runs; its state stays. */
+void jobs_update(struct daemon *daemon, struct live *live, const struct jobs_patch *patch, uid_t by,
+                 const char *reason);
 /* Ends a job that nothing runs of: failed or lost, with `why`. */
 void jobs_give_up(struct daemon *daemon, struct live *live, enum job_state to,
                   const struct err *why);

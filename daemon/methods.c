@@ -123,13 +123,21 @@ static const struct {
     method_fn *call;
     bool bulky; /* see call_bulky */
 } handlers[METHOD_COUNT] = {
-    [METHOD_SERVER_INFO] = {info_call, false},    [METHOD_SERVER_DESCRIBE] = {describe_call, false},
-    [METHOD_JOB_SUBMIT] = {submit_call, false},   [METHOD_JOB_LIST] = {list_call, true},
-    [METHOD_JOB_SHOW] = {show_call, true},        [METHOD_JOB_WAIT] = {wait_call, false},
-    [METHOD_JOB_WATCH] = {watch_call, true},      [METHOD_JOB_LOGS] = {logs_call, true},
-    [METHOD_JOB_CANCEL] = {cancel_call, false},   [METHOD_JOB_HOLD] = {hold_call, false},
-    [METHOD_JOB_RELEASE] = {release_call, false}, [METHOD_DEVICE_LIST] = {devices_call, false},
-    [METHOD_DEVICE_DRAIN] = {drain_call, false},  [METHOD_DEVICE_RESUME] = {resume_call, false},
+    [METHOD_SERVER_INFO] = {info_call, false},
+    [METHOD_SERVER_DESCRIBE] = {describe_call, false},
+    [METHOD_JOB_SUBMIT] = {submit_call, false},
+    [METHOD_JOB_LIST] = {list_call, true},
+    [METHOD_JOB_SHOW] = {show_call, true},
+    [METHOD_JOB_WAIT] = {wait_call, false},
+    [METHOD_JOB_WATCH] = {watch_call, true},
+    [METHOD_JOB_LOGS] = {logs_call, true},
+    [METHOD_JOB_CANCEL] = {cancel_call, false},
+    [METHOD_JOB_HOLD] = {hold_call, false},
+    [METHOD_JOB_RELEASE] = {release_call, false},
+    [METHOD_JOB_UPDATE] = {update_call, false},
+    [METHOD_DEVICE_LIST] = {devices_call, false},
+    [METHOD_DEVICE_DRAIN] = {drain_call, false},
+    [METHOD_DEVICE_RESUME] = {resume_call, false},
 };
 
 static void handle(struct daemon *daemon, enum method method, struct call *call, struct err *err)

@@ -17,6 +17,7 @@ method_fn submit_call; /* submit.c */
 method_fn cancel_call; /* change.c */
 method_fn hold_call;
 method_fn release_call;
+method_fn update_call;
 method_fn drain_call; /* drain.c */
 method_fn resume_call;
 method_fn list_call; /* query.c */

@@ -65,14 +65,18 @@ static int64_t read_clock(const char *text)
     return days * DAY + part[0] * HOUR + part[1] * MINUTE + part[2];
 }
 
+int64_t job_duration_read(const char *text)
+{
+    int64_t seconds = strchr(text, ':') != NULL ? read_clock(text) : read_unit(text);
+    return seconds > 0 ? seconds : -1;
+}
+
 static int duration_parse(struct job_parser *parser, const struct field *field, const json_t *value,
                           void *base)
 {
     const char *text = json_string_value(value);
-    int64_t seconds = -1;
-    if (text != NULL)
-        seconds = strchr(text, ':') != NULL ? read_clock(text) : read_unit(text);
-    if (seconds <= 0)
+    int64_t seconds = text != NULL ? job_duration_read(text) : -1;
+    if (seconds < 0)
         return job_parser_refuse(parser, field, value);
     *(int64_t *)job_at(field, base) = seconds;
     return 0;

@@ -17,6 +17,8 @@ struct job_queue {
     bool hold;             /* wait until somebody releases it */
 };
 
+/* Seconds of "2h", "30m" or "1-12:00:00", as a document says them; -1: it says none. */
+int64_t job_duration_read(const char *text);
 /* "2h", "90m", "30s": seconds as a document says them; returns `buf`. */
 const char *job_duration_format(int64_t seconds, char buf[static JOB_DURATION_SIZE]);
 

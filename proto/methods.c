@@ -47,6 +47,10 @@ static const struct method_def methods[METHOD_COUNT] = {
                                {"ids", PARAM_INTS, true}, {"reason", PARAM_STRING, false}),
     [METHOD_JOB_RELEASE] = METHOD("job.release", "let held jobs start again, all or none",
                                   {"ids", PARAM_INTS, true}, {"reason", PARAM_STRING, false}),
+    [METHOD_JOB_UPDATE] =
+        METHOD("job.update", "change the priority or the time limit of jobs, all or none",
+               {"ids", PARAM_INTS, true}, {"priority", PARAM_INT, false},
+               {"time_limit", PARAM_STRING, false}, {"reason", PARAM_STRING, false}),
     [METHOD_DEVICE_LIST] = METHOD_BARE("device.list", "the devices and who has them"),
     [METHOD_DEVICE_DRAIN] =
         METHOD("device.drain", "let nothing start on devices; for administrators",

@@ -37,6 +37,8 @@ enum method {
     METHOD_JOB_CANCEL,  /* ids: ints, reason?: string */
     METHOD_JOB_HOLD,    /* the same */
     METHOD_JOB_RELEASE, /* the same */
+    METHOD_JOB_UPDATE,  /* ids: ints, priority?: int, time_limit?: string ("2h", "none"), reason?:
+                           string */
     METHOD_DEVICE_LIST,
     METHOD_DEVICE_DRAIN,  /* devices?: strings (absent: all), reason?: string */
     METHOD_DEVICE_RESUME, /* the same */

@@ -109,6 +109,19 @@ def test_administrators_are_a_group_of_their_own(system):
     assert system.wait(job)[0]["state"] == "cancelled"
 
 
+def test_a_user_lowers_his_priority_and_no_more(system):
+    system.rpc.call("device.drain")
+    job = system.submit_as(ALICE, linear())
+    assert system.as_user(ALICE, "update", str(job), "--priority", "-3").returncode == 0
+    done = system.as_user(ALICE, "update", str(job), "--priority", "-2")
+    assert done.returncode == 4 and "only administrators raise it" in done.stderr
+    assert system.as_user(BOB, "update", str(job), "--priority", "-9").returncode == 4
+    system.rpc.call("job.update", ids=[job], priority=5)
+    system.rpc.call("device.resume")
+    [record] = system.wait(job)
+    assert record["state"] == "completed"
+
+
 def test_only_administrators_drain(system):
     done = system.as_user(ALICE, "drain", "cpu:0")
     assert done.returncode == 4 and "only administrators" in done.stderr
