@@ -26,7 +26,7 @@
     X(UPDATE_JOB, "UPDATE job SET state = ?4, reason = ?5, output = ?8, started_ns = ?10, "        \
                   "ended_ns = ?11, devices = ?13, report_offset = ?14, outcome = ?15, "            \
                   "weights = ?16, progress = ?17, exit = ?18, confusion = ?19, losses = ?20, "     \
-                  "priority = ?21, time_limit_s = ?22, stop = ?24 "                                                    \
+                  "priority = ?21, time_limit_s = ?22, stop = ?24 "                                \
                   "WHERE id = ?1")                                                                 \
     X(INSERT_DOCUMENT, "INSERT INTO document (job, text) VALUES (?1, ?2)")                         \
     X(INSERT_TRANSITION, "INSERT INTO transition (job, time_ns, old, new, actor, reason) "         \
