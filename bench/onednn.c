@@ -1,5 +1,5 @@
-/* onednn.c: which implementation oneDNN gives each convolution, Linear and BatchNorm, in which
- * layouts, and how long a call takes: the table of doc/onednn.md.
+/* onednn.c: which implementation oneDNN gives each convolution and Linear, in which layouts, and
+ * how long a call takes: the table of doc/onednn.md.
  *
  *     make bench/onednn && bench/onednn [THREADS]
  *
@@ -39,16 +39,6 @@ static const struct linear_row {
     {"digits fc 1024→10", 64, 1024, 10},
     {"MLP 784→512", 64, 784, 512},
     {"ResNet-50 fc 2048→1000", 20, 2048, 1000},
-};
-
-static const struct batch_norm_row {
-    const char *name;
-    int64_t n, c, size; /* size 0: [N, C] */
-} batch_norm_rows[] = {
-    {"digits BatchNorm 32, 8x8", 64, 32, 8},
-    {"ResNet-50 BatchNorm 64, 64x64", 20, 64, 64},
-    {"MLP BatchNorm 512", 64, 512, 0},
-    {"MLP BatchNorm 500", 64, 500, 0},
 };
 
 struct bench {
@@ -120,7 +110,7 @@ static void run_node(const struct bench *bench, const struct node *node, double 
     struct kernel_choice choice;
     struct err err = ERR_INIT;
     for (int i = 0; i < node->n_in; i++)
-        arrival[i] = layout_blocked(bench->arena, &node->in[i]->shape, 16);
+        arrival[i] = layout_blocked(bench->arena, &node->in[i]->shape, DTYPE_F32, 16);
     if (kernel->query(node, arrival, bench->arena, &choice, &err))
         die(node->op->name, &err);
     void *state, *in[NODE_MAX_IN], *out[NODE_MAX_OUT];
@@ -184,18 +174,6 @@ static void run_linear(const struct bench *bench, const struct linear_row *r)
         flops);
 }
 
-static void run_batch_norm(const struct bench *bench, const struct batch_norm_row *r)
-{
-    struct batch_norm_attr attr = {1e-5, 0.1};
-    struct value x = {.shape = r->size ? SHAPE(r->n, r->c, r->size, r->size) : SHAPE(r->n, r->c)};
-    struct value y = x, gx = x;
-    struct value w = {.shape = SHAPE(r->c)}, b = w, mean = w, spread = w, gw = w, gb = w;
-    RUN(bench, "batch_norm", &attr, ((struct value *[]){&x, &w, &b}),
-        ((struct value *[]){&y, &mean, &spread}), 0);
-    RUN(bench, "batch_norm_grad", &attr, ((struct value *[]){&x, &y, &w, &mean, &spread}),
-        ((struct value *[]){&gx, &gw, &gb}), 0);
-}
-
 int main(int argc, char **argv)
 {
     int n_threads = argc > 1 ? atoi(argv[1]) : 1;
@@ -213,10 +191,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof linear_rows / sizeof linear_rows[0]; i++) {
         bench.name = linear_rows[i].name;
         run_linear(&bench, &linear_rows[i]);
-    }
-    for (size_t i = 0; i < sizeof batch_norm_rows / sizeof batch_norm_rows[0]; i++) {
-        bench.name = batch_norm_rows[i].name;
-        run_batch_norm(&bench, &batch_norm_rows[i]);
     }
     backend_cpu.device_close(bench.device);
     arena_free(bench.arena);

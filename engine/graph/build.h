@@ -96,6 +96,8 @@ int recompute_prune(struct build *build, struct err *err);
 /* precision.c: gives each value of a finished graph its type, with casts between, where
  * train.precision is bf16. */
 int precision_lower(struct build *build, struct err *err);
+/* Which values it would give the type BF16, by value; none in fp32. NULL without memory. */
+const bool *precision_find_low(const struct build *build, struct err *err);
 
 /* prune.c: keeps the nodes that `is_root` names and those that they depend on. */
 int prune(struct graph *graph, bool (*is_root)(const struct graph *graph, const struct node *node),

@@ -5,7 +5,8 @@
  *
  * The fused node stands where the normalisation stood, so gradients of parameters are made in the
  * same order as without; what is added has to be there by then. Where two normalisations are added
- * it is the later one that is fused.
+ * it is the later one that is fused. Fused or not, a step comes to the same bits: so nothing is
+ * where the sum would be of two types, or the gradients of what is added be added in another order.
  */
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct fusing {
     struct build *build;
     int *n_readers;       /* by value */
     struct node **reader; /* by value: the last one */
+    const bool *low;      /* by value: it will be BF16 */
 };
 
 static bool is_op(const struct node *node, const char *op)
@@ -59,9 +61,24 @@ static struct value *other_term(const struct node *add, const struct value *valu
     return add->in[add->in[0] == value];
 }
 
-static bool is_there(const struct value *value, const struct node *reader)
+static bool reads(const struct node *node, const struct value *value)
 {
-    return value->producer == NULL || value->producer->id < reader->id;
+    for (int i = 0; i < node->n_in; i++)
+        if (node->in[i] == value)
+            return true;
+    return false;
+}
+
+/* Whether `norm` can add the value where `add` has done so. */
+static bool adds_the_same(const struct fusing *fusing, const struct value *value,
+                          const struct node *norm, const struct node *add)
+{
+    const struct graph *graph = fusing->build->graph;
+    bool is_there = value->producer == NULL || value->producer->id < norm->id;
+    for (int id = norm->id + 1; is_there && id < add->id; id++)
+        if (reads(graph->nodes[id], value))
+            return false;
+    return is_there && fusing->low[value->id] == fusing->low[norm->out[0]->id];
 }
 
 static void fuse_node(const struct fusing *fusing, struct node *norm,
@@ -71,7 +88,8 @@ static void fuse_node(const struct fusing *fusing, struct node *norm,
     struct node *last = only_reader(fusing, norm->out[0]);
     if (is_op(last, "add") && last->n_in == 2) {
         residual = other_term(last, norm->out[0]);
-        last = is_there(residual, norm) ? only_reader(fusing, last->out[0]) : NULL;
+        last =
+            adds_the_same(fusing, residual, norm, last) ? only_reader(fusing, last->out[0]) : NULL;
     }
     if (!is_op(last, "relu"))
         return;
@@ -94,8 +112,9 @@ int fuse(struct build *build, struct err *err)
         .build = build,
         .n_readers = arena_array(graph->arena, graph->n_values, sizeof *fusing.n_readers),
         .reader = arena_array(graph->arena, graph->n_values, sizeof(struct node *)),
+        .low = precision_find_low(build, err),
     };
-    if (fusing.n_readers == NULL || fusing.reader == NULL)
+    if (fusing.n_readers == NULL || fusing.reader == NULL || fusing.low == NULL)
         return err_set(err, ERR_NOMEM, "no memory for the model's graph");
     for (size_t i = 0; i < graph->n_nodes; i++)
         for (int k = 0; k < graph->nodes[i]->n_in; k++)

@@ -13,6 +13,7 @@
 
 struct lowering {
     struct build *build;
+    bool *low;           /* by value: it has become BF16 */
     struct value **twin; /* by value: itself in the other type; NULL: not cast yet */
     size_t n_values;
     bool recomputing;
@@ -23,38 +24,83 @@ static bool is_real(const struct value *value)
     return value != NULL && (value->dtype == DTYPE_F32 || value->dtype == DTYPE_BF16);
 }
 
-static bool never(const struct node *node)
+static bool never(const struct node *node, const bool *low)
 {
     (void)node;
+    (void)low;
     return false;
 }
 
-static bool always(const struct node *node)
+static bool always(const struct node *node, const bool *low)
 {
     (void)node;
+    (void)low;
     return true;
 }
 
-static bool as_first(const struct node *node)
+static bool as_first(const struct node *node, const bool *low)
 {
-    return node->in[0]->dtype == DTYPE_BF16;
+    return low[node->in[0]->id];
 }
 
-static bool if_all(const struct node *node)
+static bool if_all(const struct node *node, const bool *low)
 {
     for (int i = 0; i < node->n_in; i++)
-        if ((node->op->low.in >> i & 1) != 0 && node->in[i] != NULL &&
-            node->in[i]->dtype != DTYPE_BF16)
+        if ((node->op->low.in >> i & 1) != 0 && node->in[i] != NULL && !low[node->in[i]->id])
             return false;
     return true;
 }
 
-static bool (*const runs_low[])(const struct node *node) = {
+static bool (*const runs_low[])(const struct node *node, const bool *low) = {
     [LOW_NEVER] = never,
     [LOW_ALWAYS] = always,
     [LOW_AS_FIRST] = as_first,
     [LOW_IF_ALL] = if_all,
 };
+
+/* Whether the node runs low; what it makes of that type then is marked. */
+static bool mark_node(const struct node *node, bool *low)
+{
+    bool runs = runs_low[node->op->low.rule](node, low);
+    for (int i = 0; i < node->n_out; i++)
+        if (runs && is_real(node->out[i]) && node->out[i]->kind == VALUE_ACTIVATION &&
+            (node->op->low.out >> i & 1) != 0)
+            low[node->out[i]->id] = true;
+    return runs;
+}
+
+/* What crosses between stages has the type that it has in the whole model, back and forth. */
+static void mark_carried(const struct model *model, const struct carried *carried, int n, bool *low)
+{
+    for (int i = 0; i < n; i++) {
+        bool is_low = model->layers[carried[i].layer].dtype == DTYPE_BF16;
+        low[carried[i].value->id] = is_low;
+        if (carried[i].grad != NULL)
+            low[carried[i].grad->id] = is_low;
+    }
+}
+
+/* By value; NULL without memory. */
+static bool *mark_all_carried(const struct graph *graph, struct err *err)
+{
+    bool *low = arena_array(graph->arena, graph->n_values, sizeof *low);
+    if (low == NULL) {
+        err_set(err, ERR_NOMEM, "no memory for the model's graph");
+        return NULL;
+    }
+    mark_carried(graph->model, graph->received, graph->n_received, low);
+    mark_carried(graph->model, graph->sent, graph->n_sent, low);
+    return low;
+}
+
+const bool *precision_find_low(const struct build *build, struct err *err)
+{
+    bool *low = mark_all_carried(build->graph, err);
+    bool lowers = build->job->train.precision == PRECISION_BF16;
+    for (size_t i = 0; low != NULL && lowers && i < build->graph->n_nodes; i++)
+        mark_node(build->graph->nodes[i], low);
+    return low;
+}
 
 /* The value in that type, cast for `reader` where it has not been yet. NULL without memory. */
 static struct value *in_type(struct lowering *lowering, struct value *value, enum dtype dtype,
@@ -83,7 +129,7 @@ static void forget_casts(struct lowering *lowering)
 
 static int lower_node(struct lowering *lowering, struct node *node, struct err *err)
 {
-    bool recomputing = node->phase == PHASE_RECOMPUTE, low = runs_low[node->op->low.rule](node);
+    bool recomputing = node->phase == PHASE_RECOMPUTE, low = mark_node(node, lowering->low);
     if (recomputing && !lowering->recomputing)
         forget_casts(lowering);
     lowering->recomputing = recomputing;
@@ -99,20 +145,9 @@ static int lower_node(struct lowering *lowering, struct node *node, struct err *
             return err->code;
     }
     for (int i = 0; i < node->n_out; i++)
-        if (low && is_real(node->out[i]) && node->out[i]->kind == VALUE_ACTIVATION &&
-            (node->op->low.out >> i & 1) != 0)
+        if (node->out[i] != NULL && lowering->low[node->out[i]->id])
             node->out[i]->dtype = DTYPE_BF16;
     return build_append(lowering->build, node, err);
-}
-
-/* What crosses between stages has the type that it has in the whole model, back and forth. */
-static void lower_carried(const struct model *model, const struct carried *carried, int n)
-{
-    for (int i = 0; i < n; i++) {
-        carried[i].value->dtype = model->layers[carried[i].layer].dtype;
-        if (carried[i].grad != NULL)
-            carried[i].grad->dtype = carried[i].value->dtype;
-    }
 }
 
 /* The host reads floats. */
@@ -137,13 +172,15 @@ int precision_lower(struct build *build, struct err *err)
     size_t n_nodes = graph->n_nodes;
     struct lowering lowering = {
         .build = build,
+        .low = mark_all_carried(graph, err),
         .twin = arena_array(graph->arena, graph->n_values, sizeof(struct value *)),
         .n_values = graph->n_values,
     };
-    if (lowering.twin == NULL)
+    if (lowering.low == NULL || lowering.twin == NULL)
         return err_set(err, ERR_NOMEM, "no memory for the model's graph");
-    lower_carried(graph->model, graph->received, graph->n_received);
-    lower_carried(graph->model, graph->sent, graph->n_sent);
+    for (size_t i = 0; i < graph->n_values; i++)
+        if (lowering.low[i])
+            graph->values[i]->dtype = DTYPE_BF16;
     graph->nodes = NULL;
     graph->n_nodes = graph->nodes_capacity = 0;
     for (size_t i = 0; i < n_nodes; i++) {

@@ -1,5 +1,6 @@
 /* check_kernels.c: the kernels on oneDNN against their references, over shapes that a user can
  * write: Conv2d, Linear, BatchNorm and their gradients. */
+#include "engine/base/team.h"
 #include "engine/ops/attr.h"
 #include "tests/engine/kernel_test.h"
 
@@ -335,6 +336,40 @@ static void batch_norm_relu_grad_row(int row)
 }
 ALL_ROWS(batch_norm_relu_grad, batch_norm_rows)
 
+/* An output that is too large for a cache goes past it. */
+START_TEST(large_outputs)
+{
+    static const struct batch_norm_row large = {{4, {9, 33, 60, 62}}, {1e-5, 0.1}, true, true};
+    struct kernel_test test = batch_norm_test(&large);
+    test.op = "batch_norm_relu";
+    test.arrival_block = 16;
+    kernel_test_run(&test);
+    kernel_test_done(&test);
+}
+END_TEST
+
+/* The team shares samples where channels are few: into how many parts does not depend on it. */
+START_TEST(team_changes_no_bit)
+{
+    static const int teams[] = {1, 2, 5};
+    struct kernel_test tests[ROWS(teams)];
+    int size = team_size();
+    for (int t = 0; t < ROWS(teams); t++) {
+        tests[t] = batch_norm_test(&batch_norm_rows[12]);
+        team_set_size(teams[t]);
+        kernel_test_run(&tests[t]);
+    }
+    team_set_size(size);
+    for (int t = 1; t < ROWS(teams); t++)
+        for (int k = 0; k < 3; k++)
+            for (int64_t i = 0; i < shape_count(&tests[0].out[k].shape); i++)
+                ck_assert_double_eq(kernel_test_element(&tests[t].out[k], i),
+                                    kernel_test_element(&tests[0].out[k], i));
+    for (int t = 0; t < ROWS(teams); t++)
+        kernel_test_done(&tests[t]);
+}
+END_TEST
+
 /* A kernel of each kind of program: with a weight fetched, with one left, plain, with statistics.
  */
 START_TEST(allocations)
@@ -375,6 +410,7 @@ int main(void)
         batch_norm,           batch_norm_eval,
         batch_norm_grad,      batch_norm_relu,
         batch_norm_relu_eval, batch_norm_relu_grad,
+        large_outputs,        team_changes_no_bit,
     };
     return kernel_test_main("kernels", tests, ROWS(tests));
 }

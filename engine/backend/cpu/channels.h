@@ -1,6 +1,6 @@
 /* channels.h: a tensor cut into units of a few channels, of all samples: for sums a channel.
  *
- * A unit is summed by one thread, in one order, so that its bits do not depend on the team.
+ * What goes over a tensor with them in which order: tasks.h, or a unit a thread.
  */
 #ifndef ENGINE_BACKEND_CPU_CHANNELS_H
 #define ENGINE_BACKEND_CPU_CHANNELS_H
@@ -19,10 +19,8 @@ static inline struct view view_of(const struct layout *layout)
     struct grid grid;
     layout_grid(layout, &grid);
     struct view view = {grid.n, grid.blocks, grid.h * grid.w, grid.block, grid.channels};
-    if (view.steps == 1 && view.width == 1) { /* all channels of a sample lie side by side */
-        view.width = view.groups;
-        view.groups = 1;
-    }
+    if (view.steps == 1 && view.width == 1) /* [N, C]: samples are the steps of one */
+        view = (struct view){1, 1, grid.n, grid.blocks, grid.channels};
     return view;
 }
 

@@ -7,8 +7,7 @@ engine_libengine_a_SOURCES += \
 	%D%/attention.c \
 	%D%/avg_pool2d.c \
 	%D%/batch_norm.c \
-	%D%/batch_norm_relu.c \
-	%D%/batch_norm_relu_grad.c \
+	%D%/batch_norm_grad.c \
 	%D%/batch_norm_synchronized.c \
 	%D%/cat.c \
 	%D%/channels.c \
@@ -58,6 +57,8 @@ engine_libengine_a_SOURCES += \
 	%D%/statistics.c \
 	%D%/status.c \
 	%D%/status.h \
+	%D%/tasks.c \
+	%D%/tasks.h \
 	%D%/update.h \
 	%D%/value_loss.c \
 	%D%/vector.h

@@ -154,48 +154,6 @@ int primitive_inner_product(dnnl_engine_t engine, dnnl_prop_kind_t kind,
     return rc;
 }
 
-/* [N, C] is an NHWC image of one pixel: its channels lie side by side, and so oneDNN's vectors run
- * over them; as a matrix it would be walked down its columns, forty times slower. */
-static dnnl_memory_desc_t as_image(const struct layout *x)
-{
-    if (x->shape.rank != 2)
-        return x->memory;
-    dnnl_memory_desc_t memory;
-    dnnl_dims_t dims = {x->shape.dim[0], x->shape.dim[1], 1, 1};
-    dnnl_memory_desc_init_by_tag(&memory, 4, dims, x->memory.data_type, dnnl_nhwc);
-    return memory;
-}
-
-static dnnl_status_t batch_norm_op(dnnl_prop_kind_t kind, const struct layout *x, double eps,
-                                   bool affine, dnnl_batch_normalization_desc_t *ret_op)
-{
-    dnnl_memory_desc_t data = as_image(x);
-    unsigned flags = affine ? dnnl_use_scale | dnnl_use_shift : 0;
-    if (kind == dnnl_forward_inference)
-        flags |= dnnl_use_global_stats;
-    if (kind == dnnl_backward || kind == dnnl_backward_data)
-        return dnnl_batch_normalization_backward_desc_init(ret_op, kind, &data, &data, (float)eps,
-                                                           flags);
-    return dnnl_batch_normalization_forward_desc_init(ret_op, kind, &data, (float)eps, flags);
-}
-
-int primitive_batch_norm(dnnl_engine_t engine, dnnl_prop_kind_t kind, const struct layout *x,
-                         double eps, bool affine, dnnl_primitive_desc_t *ret_desc, struct err *err)
-{
-    dnnl_batch_normalization_desc_t forward, op;
-    dnnl_primitive_desc_t hint = NULL;
-    int rc = status_check(batch_norm_op(dnnl_forward_training, x, eps, affine, &forward),
-                          "batch normalization", err);
-    if (rc == 0)
-        rc = status_check(batch_norm_op(kind, x, eps, affine, &op), "batch normalization", err);
-    if (rc == 0)
-        rc = forward_hint(engine, kind, &forward, &hint, err);
-    if (rc == 0)
-        rc = pick(engine, &op, hint, "batch normalization", ret_desc, err);
-    dnnl_primitive_desc_destroy(hint);
-    return rc;
-}
-
 /* The slope of swish; the others have none. */
 static dnnl_status_t eltwise_op(dnnl_prop_kind_t kind, dnnl_alg_kind_t algorithm,
                                 const struct layout *x, dnnl_eltwise_desc_t *ret_op)

@@ -35,12 +35,6 @@ int primitive_inner_product(dnnl_engine_t engine, dnnl_prop_kind_t kind,
                             const struct inner_product *product, dnnl_primitive_desc_t *ret_desc,
                             struct err *err);
 
-/* kind: dnnl_forward_training, dnnl_forward_inference (with the given statistics), dnnl_backward,
- * dnnl_backward_data. x and its gradient lie as `x`; all
- * that is one number a channel is F32. */
-int primitive_batch_norm(dnnl_engine_t engine, dnnl_prop_kind_t kind, const struct layout *x,
-                         double eps, bool affine, dnnl_primitive_desc_t *ret_desc, struct err *err);
-
 /* kind: dnnl_forward_training, dnnl_backward_data. All tensors lie as `x`. */
 int primitive_eltwise(dnnl_engine_t engine, dnnl_prop_kind_t kind, dnnl_alg_kind_t algorithm,
                       const struct layout *x, dnnl_primitive_desc_t *ret_desc, struct err *err);
