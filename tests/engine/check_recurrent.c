@@ -1,5 +1,6 @@
 /* LSTM, GRU and RNN as whole jobs run them: checkpoints between the time steps, which change memory
  * but not one bit; outputs as long as the longest sample of a chunk. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -125,8 +126,7 @@ static size_t resident_bytes(const char *every, const char *output)
     return (size_t)usage.ru_maxrss * 1024;
 }
 
-/* What the plan saves is not resident, most of it: a process has other memory that comes and goes.
- */
+/* What the plan saves is not resident. */
 START_TEST(is_not_resident)
 {
     char whole[64], some[64];
@@ -134,7 +134,7 @@ START_TEST(is_not_resident)
     snprintf(some, sizeof some, "%s/some", checks_scratch());
     size_t planned = planned_bytes(0, "") - planned_bytes(0, often);
     size_t resident = resident_bytes("", whole) - resident_bytes(often, some);
-    ck_assert_msg(2 * resident > planned, "%zu of %zu bytes", resident, planned);
+    ck_assert_msg((double)resident > 0.8 * (double)planned, "%zu of %zu bytes", resident, planned);
     run_job_same_file(whole, some, "weights.safetensors");
     checks_scratch_remove();
 }
@@ -290,7 +290,10 @@ int main(void)
     tcase_add_loop_test(tcase, changes_no_bit, 0, sizeof same_rows / sizeof same_rows[0]);
     tcase_add_loop_test(tcase, takes_a_part_of_the_memory, 0,
                         sizeof long_rows / sizeof long_rows[0]);
-    tcase_add_test(tcase, is_not_resident);
+    if (checks_sanitized()) /* it has memory of its own resident */
+        puts("# skipped: is_not_resident: the sanitizer's own memory is measured too");
+    else
+        tcase_add_test(tcase, is_not_resident);
     tcase_add_loop_test(tcase, pads_to_the_longest, 0,
                         sizeof longest_rows / sizeof longest_rows[0]);
     tcase_add_test(tcase, needs_lengths);
