@@ -161,7 +161,9 @@ tests_engine_check_updates_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 if HAVE_CUDA
 CUDA_CHECKS = \
 	tests/engine/check_kernels_cuda \
+	tests/engine/check_layers_bf16_cuda \
 	tests/engine/check_layers_cuda \
+	tests/engine/check_loops_bf16_cuda \
 	tests/engine/check_loops_cuda \
 	tests/engine/check_losses_cuda \
 	tests/engine/check_sequences_cuda \
@@ -185,3 +187,7 @@ tests_engine_check_statistics_cuda_SOURCES = tests/engine/check_statistics.c $(O
 tests_engine_check_statistics_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
 tests_engine_check_updates_cuda_SOURCES = tests/engine/check_updates.c $(ON_CUDA)
 tests_engine_check_updates_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_layers_bf16_cuda_SOURCES = tests/engine/check_layers.c tests/engine/low_on.c $(ON_CUDA)
+tests_engine_check_layers_bf16_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)
+tests_engine_check_loops_bf16_cuda_SOURCES = tests/engine/check_loops.c tests/engine/low_on.c $(ON_CUDA)
+tests_engine_check_loops_bf16_cuda_LDFLAGS = $(AM_LDFLAGS) $(OOM_FLAGS)

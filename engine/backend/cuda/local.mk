@@ -49,6 +49,8 @@ cuda_sources = \
 	%D%/rows.h \
 	%D%/sequence.h \
 	%D%/softmax.c \
+	%D%/spectral.h \
+	%D%/spectral_norm.c \
 	%D%/statistics.c \
 	%D%/status.c \
 	%D%/status.h \
@@ -76,6 +78,7 @@ cuda_kernels = \
 	%D%/reduce.cu \
 	%D%/rows.cu \
 	%D%/sequence.cu \
+	%D%/spectral.cu \
 	%D%/step.cu \
 	%D%/update.cu
 EXTRA_DIST += $(cuda_kernels)
