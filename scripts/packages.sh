@@ -5,7 +5,7 @@ packages_of() # build|test|style|fuzz
 {
     case $1 in
     build)
-        echo gcc libc6-dev make autoconf automake autoconf-archive pkg-config \
+        echo gcc g++ libc6-dev make autoconf automake autoconf-archive pkg-config \
             libuv1-dev libjansson-dev libsqlite3-dev libdnnl-dev zlib1g-dev \
             libjpeg62-turbo-dev libpng-dev libcairo2-dev libncurses-dev
         ;;

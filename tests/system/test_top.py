@@ -10,6 +10,10 @@ import pytest
 from traind import LIMIT, TRAINCTL, endless, linear
 
 
+# The bottom line is drawn last: with it the screen is whole.
+WHOLE = r"(?s:.*)\n[^\n]*c cancel  h hold[^\n]*$"
+
+
 class Terminal:
     """A tmux server of its own with one window that runs a command."""
 
@@ -70,7 +74,7 @@ def test_the_whole_screen(box, top, size):
     running = box.submit(endless() | {"name": "one"})
     box.until(running, "running", progress=True)
     waiting = box.submit(linear(devices=2) | {"name": "two"})
-    screen = top(size).until(r"one .* running .*\n.*two .* queued")
+    screen = top(size).until(r"one .* running .*\n.*two .* queued" + WHOLE)
     assert len(screen) == size[1] and all(len(line) <= size[0] for line in screen)
     assert re.match(r"traind  \S+ \S+  devices free: 1 of 2  jobs running: 1, waiting: 1", screen[0])
     assert screen[2].split()[:4] == ["DEVICE", "STATE", "JOB", "USER"]
@@ -102,7 +106,7 @@ def test_keys(box, top):
     [record] = box.wait(second)
     assert record["state"] == "cancelled"
     box.wait(third)
-    screen = terminal.until(rf"{third} +third .* completed")
+    screen = terminal.until(rf"{third} +third .* completed" + WHOLE)
     shown = [int(re.search(r"\d+", line).group()) for line in screen[7:10]]
     assert shown == [first, third, second]  # what runs, then what has ended, the youngest first
     terminal.press("h")  # what has ended cannot be held, and the daemon says so
@@ -117,7 +121,7 @@ def test_one_job(box, top):
     terminal = top()
     terminal.until(rf"▸ +{job} ")
     terminal.press("Enter")
-    screen = terminal.until(r"loss: \S+ at step")
+    screen = terminal.until(r"loss: \S+ at step" + WHOLE)
     assert any(line.startswith(f"job {job}  curve  running on cpu:0") for line in screen)
     assert screen[-1].startswith("Enter back")
     terminal.press("Enter")
