@@ -96,6 +96,8 @@ am__v_NVCC_0 = @echo "  NVCC    " $@;
 am__v_NVCC_1 =
 NVCC_FLAGS = -std=c++17 -O3 $(CUDA_ARCH_FLAGS) $(NVCC_WERROR) -Xcompiler=-fPIC,-fvisibility=hidden \
 	-Xcompiler=-Wall,-Wextra,-fno-exceptions,-fno-threadsafe-statics
+# Else make would take X.cu for what is linked from X.cu.o.
+%: %.o
 %.cu.o: %.cu
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(NVCC) $(NVCC_FLAGS) $(AM_CPPFLAGS) -MMD -MF $(@:.o=.d) -c $< -o $@
